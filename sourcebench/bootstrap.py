@@ -36,6 +36,7 @@ from sourcebench.ranks import (
     interval_classes,
     paired_difference,
     rank_sets,
+    shared_queries,
 )
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "query_sums",
     "rank_sets",
     "resample_counts",
+    "shared_queries",
     "weighted_score",
 ]
 
@@ -326,17 +328,20 @@ def max_t(
         frame, column, queries, systems=systems, limits=limits, level=level, strata=strata
     )
     tested = (table["se"] > 0).to_numpy()
+    result = table.assign(p_max_t=NAN, low_max_t=NAN, high_max_t=NAN)
+    if not tested.any():
+        return result
     pairs = table.loc[tested]
     each = influences(frame, column, queries, limits=limits)
     gap = np.stack(
         [each[a] - each[b] for a, b in zip(pairs["system_a"], pairs["system_b"], strict=True)],
         axis=1,
     )
-    size = pooled_strata(strata_of(queries, strata), np.ones(len(queries), dtype=bool))
-    drawn = _studentised_gaps(gap, size, pairs["se"].to_numpy(), resamples, rng)
+    everyone = np.ones(len(queries), dtype=bool)
+    code = pooled_strata(strata_of(queries, strata), everyone)
+    drawn = _studentised_gaps(gap, code, pairs["se"].to_numpy(), resamples, rng)
     observed = np.abs(pairs["difference"] / pairs["se"]).to_numpy()
     critical = np.quantile(drawn.max(axis=0), level)
-    result = table.assign(p_max_t=NAN, low_max_t=NAN, high_max_t=NAN)
     result.loc[tested, "p_max_t"] = step_down(observed, drawn)
     result.loc[tested, "low_max_t"] = pairs["difference"] - critical * pairs["se"]
     result.loc[tested, "high_max_t"] = pairs["difference"] + critical * pairs["se"]

@@ -179,24 +179,41 @@ def ratio_estimate(
         As in `cluster_mean`.
     """
     n, clusters = int(count.sum()), int(np.count_nonzero(count))
-    blank = Estimate(NAN, NAN, NAN, NAN, n, n, clusters, 0, "none", "no scored rows")
     if n == 0:
-        return blank
+        return without_interval(NAN, n, clusters, "no scored rows")
     mean = float(total.sum() / count.sum())
     if clusters < min_clusters:
         noun = "query" if clusters == 1 else "queries"
         note = f"no interval from {clusters} {noun}; at least {min_clusters} are needed"
-        return blank._replace(value=mean, note=note)
+        return without_interval(mean, n, clusters, note)
     pooled = pooled_strata(strata, count > 0)
     df = clusters - np.unique(pooled[count > 0]).size
     se = float(np.sqrt(stratified_variance(total - mean * count, pooled))) / n
+    return scale_interval(mean, se, n, clusters, df, limits, level)
+
+
+def without_interval(value: float, n: int, clusters: int, note: str) -> Estimate:
+    """Return an estimate that has no interval, with the reason."""
+    return Estimate(value, NAN, NAN, NAN, n, n, clusters, 0, "none", note)
+
+
+def scale_interval(
+    mean: float,
+    se: float,
+    n: int,
+    clusters: int,
+    df: int,
+    limits: tuple[float, float],
+    level: float = 0.95,
+) -> Estimate:
+    """Return mean and logit interval, or Korn-Graubard bounds where the logit has none."""
     if se <= 1e-12 * (limits[1] - limits[0]):
         se = 0.0
-    if se > 0 and limits[0] < mean < limits[1]:
+    at_limit = mean in limits
+    if se > 0 and not at_limit:
         low, high = logit_interval(mean, se, df, limits, level)
         return Estimate(mean, low, high, se, n, n, clusters, df, "logit CR1 t", "")
     low, high = korn_graubard(mean, se, n, df, limits, level)
-    at_limit = mean in limits
     note = f"all {n} values are {mean:g}" if at_limit else "no spread between queries"
     return Estimate(mean, low, high, se, n, n, clusters, df, "Korn-Graubard", note)
 

@@ -43,6 +43,7 @@ def paired_difference(
     level: float = 0.95,
     strata: str | None = "category",
     min_clusters: int = 3,
+    min_shared: float = 0.5,
 ) -> Estimate:
     """Return the mean of `system_a` minus that of `system_b`, paired by query.
 
@@ -58,16 +59,27 @@ def paired_difference(
         Every query asked, with ``query_id`` and the stratum column.
     limits, level, strata, min_clusters
         As in `sourcebench.intervals.cluster_mean`.
+    min_shared : float
+        Of the queries in which one of the two has values, the share in which both must.
 
     Returns
     -------
     Estimate
-        The value is the difference of the two means over sources. With fewer than `min_clusters`
-        queries in which both have values the two are not comparable, and ``note`` says so.
+        The value is the difference of the two means over sources; ``clusters`` counts the queries
+        in which both have values. When those are too few the two are not comparable, and ``note``
+        says so; `shared_queries` restricts a frame to the queries that all systems share.
     """
     limits = limits or limits_of(column)
     sides = [_side(frame, column, name, queries, limits) for name in (system_a, system_b)]
-    return _paired(*sides, strata_of(queries, strata), level, min_clusters)
+    return _paired(*sides, strata_of(queries, strata), level, min_clusters, min_shared)
+
+
+def shared_queries(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the rows of the queries in which every system has a value of `column`."""
+    scored = frame[frame[column].notna()]
+    systems = scored.groupby("query_id")["system"].nunique()
+    complete = systems.index[systems == frame["system"].nunique()]
+    return frame[frame["query_id"].isin(complete)]
 
 
 class _Side(NamedTuple):
@@ -91,29 +103,32 @@ def _side(
     return _Side(float(mean), influence, count, len(mine))
 
 
-def _paired(a: _Side, b: _Side, strata: np.ndarray, level: float, min_clusters: int) -> Estimate:
+def _paired(
+    a: _Side,
+    b: _Side,
+    strata: np.ndarray,
+    level: float,
+    min_clusters: int,
+    min_shared: float,
+) -> Estimate:
     """Return the paired difference of two sides."""
-    shared = int(((a.count > 0) & (b.count > 0)).sum())
-    either = (a.count > 0) | (b.count > 0)
+    either, both = (a.count > 0) | (b.count > 0), (a.count > 0) & (b.count > 0)
+    union, shared = int(either.sum()), int(both.sum())
     n, expected = int(a.count.sum() + b.count.sum()), a.expected + b.expected
     blank = Estimate(NAN, NAN, NAN, NAN, n, expected, shared, 0, "none", "")
-    if shared < min_clusters:
-        note = f"not comparable: {shared} queries with values of both"
-        return blank._replace(note=note)
+    if shared < max(min_clusters, min_shared * union):
+        return blank._replace(note=f"not comparable: {shared} of {union} queries have both")
     pooled = pooled_strata(strata, either)
-    df = int(either.sum()) - np.unique(pooled[either]).size
+    df = union - np.unique(pooled[either]).size
     se = float(np.sqrt(stratified_variance(a.influence - b.influence, pooled)))
-    difference = a.mean - b.mean
+    known = blank._replace(value=a.mean - b.mean, df=df)
     if se < 1e-13:
-        note = "no spread in the differences between queries"
-        return blank._replace(value=difference, se=0.0, df=df, note=note)
+        return known._replace(se=0.0, note="no spread in the differences between queries")
     half = t_quantile(level, df) * se
-    low, high = difference - half, difference + half
-    alone = int(either.sum()) - shared
-    note = f"{alone} queries have values of only one of the two" if alone else ""
-    return Estimate(
-        difference, low, high, se, n, expected, shared, df, "paired stratified CR1 t", note
-    )
+    note = f"{union - shared} queries have values of only one of the two" * (union > shared)
+    method = "paired CR1 t"
+    ends = {"low": known.value - half, "high": known.value + half}
+    return known._replace(**ends, se=se, method=method, note=note)
 
 
 def p_value(estimate: Estimate) -> float:
@@ -148,6 +163,7 @@ def compare_all(
     level: float = 0.95,
     strata: str | None = "category",
     min_clusters: int = 3,
+    min_shared: float = 0.5,
 ) -> pd.DataFrame:
     """Return every pair of systems with its difference, interval, p and Holm-adjusted p.
 
@@ -166,7 +182,7 @@ def compare_all(
     bounds = missing_bounds(frame, column, limits=limits, systems=names)
     rows = []
     for a, b in combinations(names, 2):
-        e = _paired(sides[a], sides[b], code, level, min_clusters)
+        e = _paired(sides[a], sides[b], code, level, min_clusters, min_shared)
         rows.append(
             {
                 "system_a": a,
@@ -228,6 +244,7 @@ def rank_sets(
     *,
     level: float = 0.95,
     p: str = "p_holm",
+    bounds: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return the ranks that the pairwise tests leave open to each system.
 
@@ -246,17 +263,23 @@ def rank_sets(
     p : str
         Which adjusted p-value to read: ``p_holm``, or ``p_max_t`` of `sourcebench.bootstrap.max_t`.
 
+    bounds : DataFrame, optional
+        What `missing_bounds` returns; a system that lost too many rows gets no rank.
+
     Returns
     -------
     DataFrame
         Best first, missing last, indexed by system: value, rank (ties share it), rank_low,
         rank_high, class, leader (the first place is not ruled out).
     """
-    order = _best_first(means)
-    scored = [name for name in order if not np.isnan(means[name])]
+    ranked = means
+    if bounds is not None:
+        ranked = means.where(bounds["enough"].reindex(means.index, fill_value=False))
+    order = _best_first(ranked)
+    scored = [name for name in order if not np.isnan(ranked[name])]
     better = _significantly_better(comparisons, scored, p, 1 - level)
     table = pd.DataFrame({"value": means.reindex(order)}).rename_axis("system")
-    table["rank"] = table["value"].rank(ascending=False, method="min")
+    table["rank"] = ranked.rank(ascending=False, method="min").reindex(order)
     table["rank_low"] = better.sum(axis=0).add(1).reindex(order)
     table["rank_high"] = (len(scored) - better.sum(axis=1)).reindex(order)
     table["class"] = anchored_classes(scored, lambda lead, name: not better.at[lead, name]).reindex(
@@ -327,7 +350,7 @@ def interval_classes(table: pd.DataFrame) -> pd.DataFrame:
 def best_claim(ranks: pd.DataFrame) -> Claim:
     """Say whether one system may be called best, and name every system that may be first."""
     leaders = list(ranks.index[ranks["leader"]])
-    scored = int(ranks["value"].notna().sum())
+    scored = int(ranks["rank"].notna().sum())
     if scored < 2:
         return Claim(False, "fewer than two systems have a score")
     if len(leaders) == 1:
