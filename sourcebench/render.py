@@ -32,7 +32,7 @@ _TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': "''",
     "“": "``",
     "”": "''",
     "‘": "`",
@@ -54,7 +54,6 @@ _TEX |= {
     for place, name in enumerate(_GREEK.split())
     if name != "omicron"
 }
-_TEX['"'] = "''"
 
 
 def rounded(value: float | None, digits: int = 2) -> str:

@@ -18,6 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec
@@ -60,7 +61,7 @@ class Nursery:
 
     def fork(self, connection_file: str, cwd: str | None, env: dict[str, str]) -> int:
         """Fork a kernel that serves `connection_file`, and return its process id."""
-        request = {"file": connection_file, "cwd": cwd or str(os.getcwd()), "env": env}
+        request = {"file": connection_file, "cwd": cwd or str(Path.cwd()), "env": env}
         with self._lock:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -182,7 +183,9 @@ def kernel_managers() -> Iterator[type[AsyncKernelManager]]:
     Kernels talk over Unix sockets, which avoids both open ports and races for port numbers.
     """
     nursery = Nursery() if hasattr(os, "fork") else None
-    sockets = tempfile.mkdtemp(prefix="kernels-")  # short: a socket's path has about 100 characters
+    sockets = Path(
+        tempfile.mkdtemp(prefix="kernels-")
+    )  # short: a socket's path has about 100 characters
 
     class Manager(AsyncKernelManager):
         """Starts kernels of this environment."""
@@ -194,7 +197,7 @@ def kernel_managers() -> Iterator[type[AsyncKernelManager]]:
         async def _async_pre_start_kernel(self, **kwargs: Any):
             if nursery is not None:
                 self.transport = "ipc"
-                self.ip = os.path.join(sockets, uuid.uuid4().hex[:8])
+                self.ip = str(sockets / uuid.uuid4().hex[:8])
                 self.provisioner = _ForkProvisioner(
                     kernel_id=kwargs.get("kernel_id", ""),
                     kernel_spec=self.kernel_spec,
