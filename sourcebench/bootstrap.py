@@ -14,7 +14,6 @@ import pandas as pd
 from sourcebench.intervals import (
     MISSING,
     NAN,
-    WEIGHTS,
     Estimate,
     checked,
     cluster_mean,
@@ -38,6 +37,7 @@ from sourcebench.ranks import (
     rank_sets,
     shared_queries,
 )
+from sourcebench.rubric import CODES
 
 __all__ = [
     "Claim",
@@ -57,11 +57,12 @@ __all__ = [
     "query_sums",
     "rank_sets",
     "resample_counts",
+    "resampled_sums",
     "shared_queries",
     "weighted_score",
 ]
 
-SCORES = (*WEIGHTS, "weighted")
+SCORES = (*CODES, "weighted")
 BLOCK_BYTES = 1 << 26
 EXACT_FLOAT32 = 1 << 24
 EXACT_FLOAT64 = 1 << 53

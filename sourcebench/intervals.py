@@ -11,15 +11,35 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-METRIC_LIMITS = (1.0, 5.0)
+from sourcebench.rubric import SCALE, WEIGHTS
+
+METRIC_LIMITS = (float(SCALE[0]), float(SCALE[1]))
 WEIGHTED_LIMITS = (20.0, 100.0)
 PROPORTION_LIMITS = (0.0, 1.0)
-WEIGHTS = {"CR": 3, "FA": 3, "NE": 3, "FR": 2, "OA": 2, "AA": 2, "DA": 2, "LC": 2}
 MISSING = "(missing)"
 NAN = float("nan")
 
-# Outcomes of a page that stayed closed to every reader; every other loss is our own.
-SOURCE_OUTCOMES = frozenset({"blocked", "dead", "gone", "not_found", "robots", "empty"})
+# What the source itself did to stay unread; every other loss is ours.
+SOURCE_OUTCOMES = frozenset(
+    [
+        "blocked",
+        "refused",
+        "gone",
+        "server_error",
+        "unreachable",
+        "tls_error",
+        "too_large",
+        "too_many_redirects",
+        "redirector_expired",
+        "soft_404",
+        "redirect_home",
+        "interstitial",
+        "needs_javascript",
+        "parked",
+        "unsupported_type",
+        "empty",
+    ]
+)
 
 
 class Estimate(NamedTuple):

@@ -14,13 +14,13 @@ import numpy as np
 from sourcebench.bootstrap import EXACT_FLOAT64, SCORES, QuerySums, unit_of
 from sourcebench.intervals import (
     NAN,
-    WEIGHTS,
     Estimate,
     limits_of,
     scale_interval,
     t_quantile,
     without_interval,
 )
+from sourcebench.rubric import WEIGHTS
 
 
 class Moments(NamedTuple):
