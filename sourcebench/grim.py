@@ -12,6 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -142,3 +146,40 @@ def chance_of_fit(n_max: int, cells: int, decimals: int = 3) -> float:
     bounds the probability of any false fit.
     """
     return sum(min(1.0, n * 10.0**-decimals) ** cells for n in range(1, n_max + 1))
+
+
+def printed_cells(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict[str, Printed]]:
+    """Read the cells of a frame as printed numbers: row to column to number, blanks left out.
+
+    Text cells keep their own precision. In a column of floats the digits are those of its most
+    precise cell, at most six.
+
+    Raises
+    ------
+    ValueError
+        If a cell is not a number; the message names the row and the column.
+    """
+    read: dict[str, dict[str, Printed]] = {str(row): {} for row in frame.index}
+    for column in columns:
+        digits = _digits(frame[column])
+        for row, cell in frame[column].items():
+            if str(cell).strip() in _BLANK or cell is None or cell != cell:
+                continue
+            try:
+                read[str(row)][column] = read_printed(cell, digits)
+            except ValueError as error:
+                raise ValueError(f"row {row!r}, column {column!r}: {error}") from None
+    return read
+
+
+_BLANK = ("", "-", "–", "—")
+_FLOAT_DIGITS = 6
+
+
+def _digits(column: pd.Series) -> int | None:
+    """Return the printed digits of a numeric column, or None for text, which shows its own."""
+    if column.dtype.kind not in "fiu":
+        return None
+    shown = (repr(float(cell)) for cell in column.dropna())
+    digits = (len(text.split(".")[1]) for text in shown if "." in text and not text.endswith(".0"))
+    return min(_FLOAT_DIGITS, max(digits, default=0))
