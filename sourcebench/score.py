@@ -5,50 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sourcebench.records import JUDGED_PAGES, SCORED
-from sourcebench.rubric import CODES, QUERY_LEVEL, WEIGHTS
+from sourcebench.rubric import CODES, QUERY_LEVEL
 from sourcebench.selection import selected_sources
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sourcebench.study import Study
-
-# Losses that lie with the source itself; all others are ours (fetching, extraction, judge).
-LOST_BY_SOURCE = (
-    "refused",
-    "gone",
-    "server_error",
-    "unreachable",
-    "tls_error",
-    "too_many_redirects",
-    "redirector_expired",
-    "soft_404",
-    "redirect_home",
-    "interstitial",
-    "needs_javascript",
-    "parked",
-    "empty",
-)
-
-
-def weighted_score(scores: pd.DataFrame) -> pd.Series:
-    """Return the weighted score of each source, missing where any metric is missing.
-
-    100 x (1.5 (CR + FA + NE) + FR + OA + AA + DA + LC) / 47.5 (SourceBench, Table 4), computed in
-    whole numbers: 100 x (3 CR + ... + 2 LC) / 95.
-
-    Parameters
-    ----------
-    scores
-        The eight metric columns, 1 to 5.
-
-    Returns
-    -------
-    Series
-        From 20 to 100.
-    """
-    total = sum(WEIGHTS[code] * scores[code].astype("Float64") for code in CODES)
-    return 100 * total / (5 * sum(WEIGHTS.values()))
 
 
 def score_study(study: Study) -> pd.DataFrame:
@@ -120,6 +83,8 @@ def _score_one(sources: pd.DataFrame, judgments: pd.DataFrame, judge: str) -> pd
     """Join one judge's verdicts to the sources and say for each source what became of it."""
     import pandas as pd
 
+    from sourcebench.intervals import weighted_score
+
     rows = sources.assign(judge=judge)
     gaps = pd.DataFrame(index=rows.index)
     for code in CODES:
@@ -129,7 +94,7 @@ def _score_one(sources: pd.DataFrame, judgments: pd.DataFrame, judge: str) -> pd
         given = verdict["outcome"].isin(SCORED)
         rows[code] = verdict["score"].where(given).astype("Int64")
         gaps[code] = (code + " " + verdict["outcome"].fillna("not_judged")).where(~given, "")
-    rows["weighted"] = weighted_score(rows)
+    rows["weighted"] = weighted_score(rows[list(CODES)].astype("float64"))
     rows["outcome"], rows["reason"] = _outcomes(rows["state"], rows["why"], gaps)
     columns = ["judge", "system", "query_id", "page_id", "position", "runs", "outcome", "reason"]
     return rows[[*columns, *CODES, "weighted"]]
