@@ -440,15 +440,15 @@ def test_the_exact_bootstrap_of_the_worked_example():
 
 
 def test_percentile_ends_agree_with_arch():
-    """Percentile ends agree with arch's within Monte-Carlo error, for 36 intervals."""
+    """Percentile ends agree with arch's within Monte-Carlo error, for 108 intervals."""
     from arch.bootstrap import IIDBootstrap
 
-    frame, asked = judged(11, systems=4)
+    frame, asked = judged(11, systems=12)
     sums = query_sums(frame, asked, strata=None)
     ours = bootstrap_intervals(sums, rng=np.random.default_rng(2))
     table = np.concatenate([sums.total.reshape(100, -1), sums.count.reshape(100, -1)], axis=1)
     theirs = IIDBootstrap(table, seed=np.random.default_rng(3)).conf_int(
-        lambda x: x[:, :36].sum(axis=0) / x[:, 36:].sum(axis=0), 10_000, method="percentile"
+        lambda x: x[:, :108].sum(axis=0) / x[:, 108:].sum(axis=0), 10_000, method="percentile"
     )
     theirs[:, 8::9] *= 100 / 95
     width = theirs[1] - theirs[0]
