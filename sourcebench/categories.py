@@ -69,10 +69,16 @@ def whole_solutions(
         name: [(n, total) for n in range(1, cap + 1) for total in _totals(cell, n, unit)]
         for name, cell in categories.items()
     }
+    # Whole numbers throughout: a category can have several fits, and all combinations are tried.
+    low, high = overall.low * unit, overall.high * unit
     solutions = []
     for choice in itertools.product(*fits.values()):
         n = sum(size for size, _ in choice)
-        if overall.allows(sum(total for _, total in choice) / (unit * n)):
+        total = sum(weighted for _, weighted in choice)
+        if (
+            low.numerator * n <= total * low.denominator
+            and total * high.denominator <= high.numerator * n
+        ):
             solutions.append({name: size for name, (size, _) in zip(fits, choice, strict=True)})
     return solutions
 

@@ -214,7 +214,7 @@ def check_percentages(
             cells=tuple(cell_name(table, row, column) for row in bad),
             printed="; ".join(f"{shares[row].text} of {sizes[row]}" for row in bad),
             expected="a whole number of items",
-            arithmetic=" ".join([*shown, _shared_n(shares, max(sizes.values()))]).strip(),
+            arithmetic=" ".join([*shown, _shared_n(shares, sizes)]).strip(),
             tolerance=float(100 * max(shares[row].half for row in bad)),
             chance=None,
             severity="major",
@@ -233,24 +233,42 @@ def _neighbours(share: Printed, size: int, runs: int) -> str:
     )
 
 
-def _shared_n(shares: Mapping[str, Printed], size: int) -> str:
-    """Say which single number of items would fit several percentages."""
-    if len(shares) < 2:
+def _shared_n(shares: Mapping[str, Printed], sizes: Mapping[str, int]) -> str:
+    """Say which single number of items would fit all percentages that claim the same one."""
+    telling = [share for share in shares.values() if 0 < share.value < 1]
+    if len(telling) < 2 or len({sizes[row] for row in shares}) > 1:
         return ""
-    up_to = 20 * size - 1
-    fits = common_ns(list(shares.values()), up_to)
-    if not fits:
-        return f"No single number of items up to {up_to} fits all {len(shares)} percentages."
-    return f"All {len(shares)} percentages fit {fits[0]} items."
+    size = max(sizes.values())
+    if fits := common_ns(telling, size):
+        return f"All {len(telling)} percentages fit n = {', '.join(map(str, fits))}."
+    return (
+        f"No single number of items up to {20 * size - 1} fits all {len(telling)} percentages."
+        * (not common_ns(telling, 20 * size - 1))
+    )
+
+
+def counts_over_runs(
+    cells: Mapping[str, str | Printed], items: int, runs: int
+) -> dict[str, tuple[int, int]]:
+    """Return hits and trials behind percentages, if each of at most `items` was asked `runs` times.
+
+    The largest number of items that fits is taken; a percentage that none fits is left out.
+    """
+    counts = {}
+    for row, cell in cells.items():
+        share = _share(cell)
+        for trials in range(runs * items, 0, -runs):
+            if sums := possible_sums(share, trials):
+                counts[row] = (sums[0], trials)
+                break
+    return counts
 
 
 def _fractions(share: Printed, size: int, runs: int) -> str:
     """Say which counts do fit a percentage."""
-    fitting = [m for m in range(runs, runs * size + 1, runs) if possible_sums(share, m)]
-    if runs > 1 and fitting:
-        m = fitting[-1]
-        k = possible_sums(share, m)[0]
-        return f"{k}/{m} fits: {m // runs} of {size} items, {runs} runs each."
+    fit = counts_over_runs({"": share}, size, runs).get("")
+    if runs > 1 and fit:
+        return f"{fit[0]}/{fit[1]} fits: {fit[1] // runs} of {size} items, {runs} runs each."
     least = possible_ns(share, 20 * size)[:3]
     shown = ", ".join(f"{possible_sums(share, m)[0]}/{m}" for m in least) or "none"
     return f"Smallest fractions that fit: {shown}."

@@ -79,10 +79,10 @@ def findings_frame(findings: Sequence[Finding]) -> pd.DataFrame:
 def findings_text(findings: Sequence[Finding], title: str) -> str:
     """Return the findings as plain text for a terminal, gravest first."""
     width = max(map(len, _LABELS.values()))
-    lines = [_clean(f"{title}: {_count(findings)}")]
+    lines = [cleaned(f"{title}: {_count(findings)}")]
     for number, finding in enumerate(by_weight(findings), 1):
-        lines += ["", _clean(f"{number}. {finding.check} [{finding.severity}]")]
-        lines += [f"   {label:<{width}}  {_clean(value)}" for label, value in _fields(finding)]
+        lines += ["", cleaned(f"{number}. {finding.check} [{finding.severity}]")]
+        lines += [f"   {label:<{width}}  {cleaned(value)}" for label, value in _fields(finding)]
     return "\n".join(lines) + "\n"
 
 
@@ -143,16 +143,16 @@ def _count(findings: Sequence[Finding]) -> str:
     return {0: "no finding", 1: "1 finding"}.get(len(findings), f"{len(findings)} findings")
 
 
-def _clean(text: str) -> str:
+def cleaned(text: str) -> str:
     """Replace control and direction characters, which could rewrite a terminal or a line."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+", " ", text)
 
 
 def _escaped(text: str) -> str:
     """Return cleaned text that is safe inside HTML."""
-    return html.escape(_clean(text))
+    return html.escape(cleaned(text))
 
 
 def _markdown(text: str) -> str:
     """Return cleaned text that Markdown shows as it is."""
-    return re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", html.escape(_clean(text), quote=False))
+    return re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", html.escape(cleaned(text), quote=False))

@@ -12,10 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# How tables print that there is no number.
+BLANK = ("", "-", "–", "—")
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,12 @@ class Printed:
     value: Fraction
     half: Fraction
 
-    @property
+    @cached_property
     def low(self) -> Fraction:
         """Return the smallest value that rounds to the printed one."""
         return self.value - self.half
 
-    @property
+    @cached_property
     def high(self) -> Fraction:
         """Return the largest value that rounds to the printed one."""
         return self.value + self.half
@@ -78,7 +83,8 @@ def possible_sums(cell: str | float | Printed, n: int, decimals: int | None = No
     ``[11]``, ``possible_sums("18.33%", 20)`` is ``[]``.
     """
     mean = read_printed(cell, decimals)
-    return list(range(math.ceil(mean.low * n), math.floor(mean.high * n) + 1))
+    first = -(-mean.low.numerator * n // mean.low.denominator)
+    return list(range(first, mean.high.numerator * n // mean.high.denominator + 1))
 
 
 def possible_ns(cell: str | float | Printed, n_max: int, decimals: int | None = None) -> list[int]:
@@ -163,7 +169,7 @@ def printed_cells(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict
     for column in columns:
         digits = _digits(frame[column])
         for row, cell in frame[column].items():
-            if str(cell).strip() in _BLANK or cell is None or cell != cell:
+            if str(cell).strip() in BLANK or cell is None or cell != cell:
                 continue
             try:
                 read[str(row)][column] = read_printed(cell, digits)
@@ -172,7 +178,6 @@ def printed_cells(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, dict
     return read
 
 
-_BLANK = ("", "-", "–", "—")
 _FLOAT_DIGITS = 6
 
 

@@ -183,14 +183,18 @@ def check_order(
 
 
 def check_together(
-    frame: pd.DataFrame, columns: tuple[str, str], weights: Mapping[str, float], table: str = ""
+    frame: pd.DataFrame,
+    columns: tuple[str, str],
+    weights: Mapping[str, float],
+    out_of: float = 100,
+    table: str = "",
 ) -> list[Finding]:
     """Say if an average and a weighted column are off in the same rows and the same direction.
 
     Two slips of the pen would be independent; one different set of sources moves both.
     """
     average = {o.row: o for o in off_rows(frame, columns[0], dict.fromkeys(weights, 1), SCALE[1])}
-    weighted = {o.row: o for o in off_rows(frame, columns[1], weights)}
+    weighted = {o.row: o for o in off_rows(frame, columns[1], weights, out_of)}
     rows = [row for row in weighted if row in average]
     if len(rows) < 2 or set(average) != set(weighted):
         return []

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 
 from sourcebench.grim import NearFit, Printed, near_ns, possible_sums, read_printed
+from sourcebench.intervals import weighted_score
 from sourcebench.published import printed_table
-from sourcebench.rubric import CODES, SCALE, WEIGHTS
+from sourcebench.rubric import CODES, SCALE
+from sourcebench.schema import CATEGORIES
 
 MARK = "synthetic"
 REASON = "synthetic: reconstructed from printed means"
-CATEGORIES = ("shopping", "reasoning", "factual", "argumentative", "social")
 
 # How alike the made-up scores of one query, and of one source, are. Free choices.
 QUERY_SHARE = 0.3
@@ -188,8 +189,8 @@ def synthetic_paper_study_scores(seed: int, queries: int = 100, top_k: int = 5) 
         scores = reconstruct_scores(means, query, rng, dict.fromkeys(fit.short, fit.missing))
         parts.append(_source_rows(system, query, queries).join(scores))
     frame = pd.concat(parts, ignore_index=True)
-    weights = pd.Series(WEIGHTS)
-    frame["weighted"] = 100 * (frame[list(CODES)] @ weights) / (SCALE[1] * weights.sum())
+    frame["weighted"] = weighted_score(frame[list(CODES)])
+    frame.loc[frame["weighted"].isna(), "outcome"] = "partly_scored"
     return frame
 
 
@@ -201,6 +202,6 @@ def _source_rows(system: str, query: np.ndarray, queries: int) -> pd.DataFrame:
     frame["page_id"] = [f"{MARK}-{system}-{row + 1:04d}" for row in range(len(query))]
     frame["position"] = frame.groupby("number").cumcount() + 1
     frame["runs"] = 1
-    frame["outcome"] = "ok"
+    frame["outcome"] = "scored"
     frame["reason"] = REASON
     return frame.drop(columns="number")

@@ -106,6 +106,8 @@ def test_synthetic_study_is_a_sources_frame(study):
     incomplete = study.loc[~whole]  # Gemini-3-Pro fits no number up to 500 with all scores present
     assert list(incomplete["system"]) == ["Gemini-3-Pro (synthetic)"] * 2
     assert incomplete["NE"].isna().all()
+    assert set(incomplete["outcome"]) == {"partly_scored"}
+    assert set(study.loc[whole, "outcome"]) == {"scored"}
 
 
 def test_synthetic_study_says_so_in_every_row(study):
