@@ -33,7 +33,7 @@ def leaderboard(study: Study, sources: pd.DataFrame) -> PaperTable:
     systems = list(labels)
     long = estimates(sources, queries, systems=systems)
     ranks = ranking(sources, queries, systems)
-    order = ranks.sort_values("mean", ascending=False, na_position="last").index
+    order = ranks.index
     long = long.set_index("system").loc[order].reset_index()
     shown = grid(long, "system", "column", {"weighted": 1})
     shown = shown.rename(columns=HEADINGS)
@@ -55,12 +55,10 @@ def leaderboard(study: Study, sources: pd.DataFrame) -> PaperTable:
 
 
 def ranking(sources: pd.DataFrame, queries: pd.DataFrame, systems: list[str]) -> pd.DataFrame:
-    """Return, by system, the mean weighted score and the set of ranks that the tests leave open."""
+    """Return the systems, best first, with the set of ranks that the tests leave open."""
     bounds = missing_bounds(sources, "weighted", limits=LIMITS["weighted"], systems=systems)
-    means = bounds["value"].rename("mean")
     pairs = compare_all(sources, "weighted", queries, systems=systems)
-    sets = rank_sets(pairs, means, bounds=bounds)
-    return sets.set_index("system") if "system" in sets.columns else sets
+    return rank_sets(pairs, bounds["value"], bounds=bounds)
 
 
 def _ranks(row: pd.Series) -> str:
