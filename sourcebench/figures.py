@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -235,20 +236,35 @@ def scatter(points: pd.DataFrame, title: str, x: str, y: str, note: str = "") ->
         A line below the axes: the correlation, or why there is no claim.
     """
     with paper_style():
-        figure, axes = _axes(5.6, 4.4)
-        there = points[points["x"].notna() & points["y"].notna()]
+        figure, axes = _axes(6.8, 4.4)
+        there = points[points["x"].notna() & points["y"].notna()].sort_values(["y", "name"])
         for row in there.itertuples():
             _whiskers(axes, row)
-        axes.plot(there["x"], there["y"], "o", color=BLUE, ms=6, ls="none")
-        for row in there.itertuples():
-            axes.annotate(
-                row.name, (row.x, row.y), xytext=(5, 4), textcoords="offset points", fontsize=8
-            )
+        axes.plot(there["x"], there["y"], "o", color=BLUE, ms=5, ls="none", zorder=3)
+        axes.margins(0.08)
         if there.empty:
             axes.text(0.5, 0.5, "nothing measured", transform=axes.transAxes, ha="center")
-        axes.set(title=title, xlabel=x + (f"\n{note}" if note else ""), ylabel=y)
-        axes.margins(0.12)
+        else:
+            _name_at_the_side(axes, there)
+        below = "\n".join(textwrap.wrap(note, 95))
+        axes.set(title=title, xlabel=x + (f"\n{below}" if note else ""), ylabel=y)
     return figure
+
+
+def _name_at_the_side(axes: Axes, points: pd.DataFrame) -> None:
+    """Write the names in a column beside the axes, in the order of y, each tied to its point."""
+    places = np.linspace(0.03, 0.97, len(points)) if len(points) > 1 else [0.5]
+    for place, row in zip(places, points.itertuples(), strict=True):
+        axes.annotate(
+            row.name,
+            (row.x, row.y),
+            xytext=(1.06, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "lw": 0.6, "shrinkB": 3},
+        )
 
 
 def _whiskers(axes: Axes, row) -> None:

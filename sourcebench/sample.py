@@ -27,7 +27,7 @@ from sourcebench.urls import page_id, site
 
 RUNS = 2
 FOUND = 8  # pages that a system reads for one question
-LISTED = 10  # results of the reference search engine
+LISTED = 5  # results of the reference search engine
 KEPT_WORDS = 0.8  # share of a question's words that a run looks for
 AUTHOR = "page-author"
 

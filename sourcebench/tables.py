@@ -117,7 +117,7 @@ def not_measured(name: str, title: str, columns: Sequence[str], reason: str) -> 
 def judge_name(study: Study) -> str:
     """Return how the judge is named where its scores are shown."""
     name = study.settings.judge
-    return "offline rules (a baseline)" if name == "rules" else name
+    return "offline rules, a baseline" if name == "rules" else name
 
 
 def claim_text(correlation: SystemCorrelation) -> str:
@@ -125,7 +125,7 @@ def claim_text(correlation: SystemCorrelation) -> str:
     c = correlation
     if c.r != c.r:
         return f"correlation {c.note or c.claim.reason}"
-    verdict = "" if c.claim.holds else f"; no claim: {c.claim.reason}"
+    verdict = "" if c.claim.holds else f"; {c.claim.reason}"
     return (
         f"r = {rounded(c.r, 2)} {interval(c.low, c.high)}, n = {c.n} systems, exact p = "
         f"{rounded(c.p, 3)}{verdict}"
