@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import cache
+from pathlib import Path
 
 from sourcebench.judge.evidence import (
     CUES_FILE,
@@ -70,14 +71,19 @@ class RulesJudge:
     ----------
     as_of : date
         The day from which ages are counted, the study's `as_of`.
-    embedder : callable, optional
-        Maps a list of texts to a matrix of their embeddings; with it relevance is the mean of
-        lexical overlap and cosine similarity. English only with the usual small models.
+    embedder : callable or path, optional
+        Maps a list of texts to the rows of their embeddings, or the tokenizer.json with which
+        `embedding.load_embedder` makes such a function. With it the relevance of English pages is
+        the mean of lexical overlap and cosine similarity.
     """
 
     name = "rules"
 
-    def __init__(self, as_of: date, embedder: Embedder | None = None):
+    def __init__(self, as_of: date, embedder: Embedder | str | Path | None = None):
+        if isinstance(embedder, str | Path):
+            from sourcebench.judge.embedding import load_embedder
+
+            embedder = load_embedder(embedder)
         self.as_of = as_of
         self.embedder = embedder
 
@@ -156,9 +162,9 @@ def relevance(query: Query, page: Page, t: dict[str, float], embedder: Embedder 
     )
     if seen.missing:
         said += f", lacks {_few(seen.missing)}"
-    if embedder is not None:
+    if embedder is not None and page.packet.language in ("en", ""):
         near = similarity(query.text, page, embedder)
-        index = (index + max(near, 0.0)) / 2
+        index = (index + near - t["unrelated"]) / 2
         said += f", similarity {near:.2f}"
     score = _step(index, t["cut_2"], t["cut_3"], t["cut_4"], t["cut_5"])
     if len(page.text) < t["short"]:
@@ -287,17 +293,17 @@ def _opinion(page: Page) -> str:
 
 def freshness(page: Page, t: dict[str, float], as_of: date) -> Finding:
     """FR: the date of the last change, else of publication, else the text; weak dates don't count."""
+    dates = []
     for word, dated in (("modified", page.packet.modified), ("published", page.packet.published)):
-        day = _day(dated, as_of, page.packet.fetched_at)
-        if day is None:
-            continue
+        if day := _day(dated, as_of, page.packet.fetched_at):
+            dates.append((day, f"{word} {dated.date} ({dated.source})"))
+    if dates:
+        day, said = max(dates, key=lambda found: found[0])
         age = max((as_of - day).days, 0)
-        said = f"{word} {dated.date} ({dated.source}), {age} days before {as_of}"
+        said += f", {age} days before {as_of}"
         if age <= t["current"]:
             return 5, said
-        if age <= t["recent"]:
-            return 4, said
-        return _aged(page, t, age, said)
+        return (4, said) if age <= t["recent"] else _aged(page, t, age, said)
     if ended := page.found("ended"):
         return 2, f"no date; speaks of what has ended ({_few(ended)})"
     weak = page.packet.modified or page.packet.published
@@ -404,7 +410,7 @@ def _biography(author: Author, page: Page, t: dict[str, float]) -> str:
 def _told_of(name: str, page: Page) -> str:
     """Return the start of a sentence that says who the author is, or ""."""
     verbs = "|".join(sorted(re.escape(" ".join(p)) for p in cues()["biography_verbs"]))
-    pattern = re.compile(rf"{re.escape(name)}(?:,[^,.\n]{{1,60}},)? (?:{verbs}) [^.\n]{{12,}}")
+    pattern = re.compile(rf"{re.escape(name)}(?:,[^,.\n]{{1,60}},)? (?:{verbs}) [^.\n]{{12,200}}")
     match = pattern.search(page.text) or pattern.search(page.outside)
     return match[0][:60] if match else ""
 
