@@ -73,6 +73,12 @@ class Decoded:
     encoding: str
     how: str  # bom, header, meta, guess
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return the flag that says which encoding was only guessed; UTF-8 needs no guess."""
+        guessed = self.how == "guess" and self.encoding != "utf-8"
+        return (f"guessed_{self.encoding}",) if guessed else ()
+
 
 def media_type(body: bytes, headers: Mapping[str, str]) -> str:
     """Return what a body is: the bytes decide, the header is asked where they do not.

@@ -34,8 +34,10 @@ _FOR_MODELS = re.compile(
     r"answer|note|treat|rank|must|should|instructions?|stars?)\b"
     r"|\b(?:ignore|disregard)\b[^.]{0,40}\b(?:previous|above|prior|earlier)\b[^.]{0,30}\binstructions?\b"
 )
-_COMMENT = re.compile(r"<!--(.{0,4000}?)-->", re.DOTALL)
 _BLOCKS = ("p", "div", "ul", "ol", "table", "section", "article", "h1", "h2", "h3", "li", "a")
+
+
+_SENTENCE = re.compile(r"(?:[^\W\d_]+[,;:]?\s+){5,}[^\W\d_]+")
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,13 @@ class Hidden:
     """How much text was hidden, and whether it speaks to machines."""
 
     chars: int = 0
+    telling: bool = False  # sentences in the article, or text hidden by size, place or colour
     for_models: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the flags that a packet carries for this."""
-        flags = ("hidden_text",) if self.chars or self.for_models else ()
+        """Return the flags that a packet carries for this; hidden menus alone give none."""
+        flags = ("hidden_text",) if self.telling or self.for_models else ()
         return (*flags, "hidden_instructions") if self.for_models else flags
 
 
@@ -71,7 +74,7 @@ def remove_hidden(root, source: str) -> Hidden:
     total = len("".join((root if body is None else body).itertext("*"))) or 1
     white = not root.xpath("boolean(//link[contains(@rel,'stylesheet')])")
     styles = _style_rules(root)
-    found, chars = [], 0
+    found, chars, telling = [], 0, False
     for element in _candidates(root, styles):
         why = _why_hidden(element, styles, white)
         if not why or element.tag in ("html", "body", "head", "input", "img", "br", "meta"):
@@ -82,13 +85,41 @@ def remove_hidden(root, source: str) -> Hidden:
             text = "".join(element.itertext())
             if why == "unseen" and len(text) > total / 2:
                 continue
+            telling = telling or (why == "unseen" and _tells(element))
             _drop(element)
         text = " ".join(text.split())
         if text:
             chars += len(text)
             found.append(text[:2000])
-    found += [m[1] for m in _COMMENT.finditer(source)] if "<!--" in source else []
-    return Hidden(chars, any(_FOR_MODELS.search(text) for text in found))
+            telling = telling or (
+                why != "unseen" and len(text) > 20 and _SENTENCE.search(text) is not None
+            )
+    found += _comments(source)
+    return Hidden(chars, telling, any(_FOR_MODELS.search(text) for text in found))
+
+
+def _tells(element) -> bool:
+    """Whether a hidden element holds a sentence and stands in the article itself."""
+    if not _SENTENCE.search(" ".join("".join(element.itertext()).split())[:3000]):
+        return False
+    within = {"article", "main"}
+    if not any(ancestor.tag in within for ancestor in element.iterancestors()):
+        parent = element.getparent()
+        if parent is None or len(parent.findall("p")) < 2:
+            return False
+    return not element.xpath("boolean(.//form | .//button | .//input | .//a | .//img)")
+
+
+def _comments(source: str) -> list[str]:
+    """Return the comments of a page."""
+    found, place = [], source.find("<!--")
+    while place >= 0 and len(found) < 2000:
+        end = source.find("-->", place + 4)
+        if end < 0:
+            break
+        found.append(source[place + 4 : min(end, place + 4004)])
+        place = source.find("<!--", end)
+    return found
 
 
 def _candidates(root, styles: dict[str, str]) -> list:
@@ -172,7 +203,7 @@ def _style_of(element, styles: dict[str, str]) -> str:
     if styles:
         parts = [styles.get("." + name, "") for name in (element.get("class") or "").split()]
         parts.append(styles.get("#" + (element.get("id") or ""), ""))
-    return ";".join([*filter(None, parts), _compact(element.get("style") or "")])
+    return ";".join([*filter(None, parts), _compact((element.get("style") or "")[:600])])
 
 
 def _background(element, styles: dict[str, str], white: bool) -> str:

@@ -29,7 +29,7 @@ class MainText:
     flags: tuple[str, ...] = ()
 
 
-def main_text(root, lines: list[Line], *, comments: bool, url: str = "") -> MainText:
+def main_text(root, lines: list[Line], *, comments: bool) -> MainText:
     """Return the main text: trafilatura's, or a fuller one where it loses lists, tables or most of the page.
 
     The first reading is kept when it holds the table cells, the list points and at least half of
@@ -43,10 +43,10 @@ def main_text(root, lines: list[Line], *, comments: bool, url: str = "") -> Main
     """
     body = [line for line in lines if not line.out and line.text]
     seen = sum(len(line.text) - line.link_chars for line in body)
-    first = _read(root, comments, url, recall=False)
+    first = _read(root, comments, recall=False)
     text, flags = first, ()
     if seen > 40 and (len(first) < 0.5 * seen or _loses_parts(root, first)):
-        second = _read(root, comments, url, recall=True)
+        second = _read(root, comments, recall=True)
         if len(second) > 1.02 * len(first):
             text, flags = second, ("second_mode",)
     if seen > 40 and len(text) < 0.3 * seen:
@@ -59,14 +59,13 @@ def main_text(root, lines: list[Line], *, comments: bool, url: str = "") -> Main
     return MainText(text, flags)
 
 
-def _read(root, comments: bool, url: str, *, recall: bool) -> str:
+def _read(root, comments: bool, *, recall: bool) -> str:
     """Read a tree with trafilatura; a page that it fails on has no text here."""
     from trafilatura import bare_extraction
 
     try:
         found = bare_extraction(
             root,
-            url=url or None,
             favor_recall=recall,
             include_comments=comments,
             deduplicate=False,

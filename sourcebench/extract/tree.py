@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 MAX_CHARS = 5_000_000
+MAX_TAGS = 200_000
 MAX_ATTRIBUTES = 2_000
 MAX_DEPTH = 240  # libxml2 drops what lies deeper than 256
 MARK = "\ue000"  # used inside to follow links through the text; removed from every input
@@ -14,6 +16,8 @@ _CONTROL = re.compile(f"[\x00-\x08\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff{MARK}]"
 _LONG = re.compile(r"<[^<]{4000,}")
 _TAG = re.compile(r"<[^>\"']*+(?:\"[^\"]*+\"[^>\"']*+|'[^']*+'[^>\"']*+)*+")
 _QUOTED = re.compile(r"\"[^\"]*+\"|'[^']*+'")
+_EMBEDDED = re.compile(r"data:[\w/+.-]*;base64,[\w+/=%-]{100,}+")
+_BREAKS = re.compile(r"(?i)(?:<br\s*/?>\s*){3,}+")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,300}\?>")
 _NESTING = re.compile(
     r"(?i)</?(?:div|span|section|b|i|u|em|strong|font|center|small|big|ul|ol|dl|table|tbody|tr|"
@@ -44,15 +48,25 @@ def parse(text: str) -> Parsed:
     PageLimit
         If a tag has more than `MAX_ATTRIBUTES` attributes: lxml is quadratic in them.
     """
-    flags = []
-    if len(text) > MAX_CHARS:
-        text, flags = text[:MAX_CHARS], ["cut"]
-    text = _CONTROL.sub(" ", text)
+    text, was_cut = _within_limits(_CONTROL.sub(" ", text))
+    flags = ["cut"] if was_cut else []
     _check_attributes(text)
     root = _parse(text)
     if root is not None and depth_exceeds(root, MAX_DEPTH):
         root, flags = _parse(_flattened(text)), [*flags, "deep"]
     return Parsed(root, tuple(flags))
+
+
+def _within_limits(text: str) -> tuple[str, bool]:
+    """Shorten a page to what is read: no embedded files, no runs of line breaks, so many tags."""
+    if len(text) > MAX_CHARS // 10:
+        text = _BREAKS.sub("<br><br>", _EMBEDDED.sub("data:,", text))
+    cut = len(text) > MAX_CHARS
+    text = text[:MAX_CHARS]
+    if text.count("<") > MAX_TAGS:
+        tags = (found.start() for found in re.finditer("<", text))
+        return text[: next(islice(tags, MAX_TAGS, None))], True
+    return text, cut
 
 
 def _check_attributes(text: str) -> None:

@@ -1,0 +1,55 @@
+"""What a page's head says of it: meta elements, title, name of the site."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sourcebench.extract.jsonld import articles, text_of, types
+from sourcebench.extract.lines import Line
+
+MAX_TITLE = 300
+_SITE_META = ("og:site_name", "application-name", "dc.publisher", "citation_publisher")
+
+
+def read_metas(root) -> dict[str, list[str]]:
+    """Return the contents of the meta elements under their names, lower-case."""
+    metas: dict[str, list[str]] = {}
+    for element in root.iter("meta"):
+        get = element.get
+        name = get("property") or get("name") or get("itemprop") or get("http-equiv")
+        content = " ".join((get("content") or "").split())
+        if name and content:
+            metas.setdefault(name.strip().lower(), []).append(content[:1000])
+    return metas
+
+
+def page_title(
+    root, metas: Mapping[str, list[str]], items: list[dict[str, Any]], lines: list[Line]
+) -> str:
+    """Return the title of a page: og:title, title element, JSON-LD headline or first heading."""
+    candidates = (
+        *metas.get("og:title", ()),
+        root.xpath("string(//title)"),
+        *(text_of(item.get("headline")) for item in articles(items)),
+        *(line.text for line in lines if line.heading > 1 and not line.out),
+    )
+    return next((" ".join(text.split())[:MAX_TITLE] for text in candidates if text.strip()), "")
+
+
+def site_name(metas: Mapping[str, list[str]], items: list[dict[str, Any]]) -> str:
+    """Return the name of the site: from meta elements, or of the JSON-LD site or publisher."""
+    named = [value for key in _SITE_META for value in metas.get(key, ())]
+    sites = [text_of(item.get("name")) for item in items if "WebSite" in types(item)]
+    publishers = [text_of(item.get("publisher")) for item in articles(items)]
+    return next((name[:120] for name in (*named, *sites, *publishers) if name), "")
+
+
+def declared_language(root, metas: Mapping[str, list[str]]) -> str:
+    """Return the language that a page declares, ISO 639-1, or an empty text."""
+    for value in (root.get("lang"), root.get("xml:lang"), *metas.get("content-language", ())):
+        code = re.split(r"[-_,]", (value or "").strip().lower())[0]
+        if re.fullmatch(r"[a-z]{2}", code):
+            return code
+    return ""
