@@ -42,7 +42,8 @@ class Reply:
     usage: Mapping[str, int] | None = None
     model: str = ""
     reason: str = ""
-    kind: str = "answer"
+    kind: str = "answer"  # answer, search, search+answer, contents
+    status: str = "ok"  # ok, empty, refused, incomplete, blocked, error, pending
     span_kind: str | None = None
     queries: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
