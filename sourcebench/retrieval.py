@@ -283,7 +283,7 @@ def short_answer(text: str, query: str) -> str:
     if re.search(r"\b(year|when)\b", query, re.IGNORECASE):
         kind = r"\b[12]\d{3}\b"
     elif re.search(r"\bhow (many|much|long)\b", query, re.IGNORECASE):
-        kind = r"\b\d+\b"
+        kind = r"\b\d{1,3}(?:,\d{3})*\b"
     else:
         kind = r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*"
     asked = set(tokens(query))
