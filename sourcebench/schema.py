@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +12,14 @@ from sourcebench.rubric import CODES
 Kind = Literal["string", "integer", "number", "date", "boolean", "object", "array"]
 
 CATEGORIES = ("shopping", "reasoning", "factual", "argumentative", "social")
+
+
+def in_order(categories: Iterable[str]) -> list[str]:
+    """Return distinct categories: the five of SourceBench first, others by name."""
+    present = set(categories)
+    return [c for c in CATEGORIES if c in present] + sorted(present - set(CATEGORIES))
+
+
 DERIVED = ("pages", "packets", "judgments", "scores", "answer_scores")
 
 
@@ -65,7 +73,11 @@ TABLES: dict[str, Table] = {
         (
             _QUERY,
             _text("text", "the question as asked", required=True),
-            _text("category", "intent", required=True, allowed=CATEGORIES),
+            _text(
+                "category",
+                "intent; a study may have others than the five of SourceBench",
+                required=True,
+            ),
             _text("dataset", "where the question comes from"),
             _text("gold_answer", "right answer, where there is one"),
         ),
