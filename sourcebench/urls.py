@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import ipaddress
 import re
 from collections.abc import Collection
@@ -317,8 +318,16 @@ _OPAQUE = re.compile(
 )
 
 
+# An address copied from HTML source may still be written in character references.
+_REFERENCE = re.compile(r"&(?:amp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
+
+
 def unwrap(url: str) -> str:
-    """Return the address that a redirect link carries, else the address itself."""
+    """Return the address that a redirect link carries, else the address itself.
+
+    Character references of HTML (`&amp;`, `&#x2F;`) are read as the characters they stand for.
+    """
+    url = _REFERENCE.sub(lambda match: html.unescape(match[0]), url)
     while (target := _carried(url)) is not None:  # each target is shorter than its link
         url = target
     return url

@@ -222,6 +222,15 @@ def test_redirectors_that_hide_their_target():
     assert not is_redirector("not a url")
 
 
+def test_addresses_copied_from_html_source():
+    """Character references stand for their characters, so both spellings are one page."""
+    plain = "https://www.example.org/a/b?x=1&y=2"
+    coded = "https&#x3A;&#x2F;&#47;www.example.org&#x2F;a/b?x=1&amp;y=2"
+    assert canonical_url(coded) == canonical_url(plain)
+    assert site(coded) == "example.org"
+    assert unwrap("https://example.org/?a&copy=1") == "https://example.org/?a&copy=1"
+
+
 def test_works():
     """The forms of one work share an identity: DOI, preprint, PDF and HTML."""
     doi = "doi:10.1038/s41586-020-2649-2"
