@@ -22,7 +22,7 @@ from sourcebench.pipeline import run_stages
 from sourcebench.rubric import QUERY_LEVEL
 from sourcebench.sections.alignment import alignment_table, judged_and_labelled
 from sourcebench.study import Study
-from sourcebench.urls import page_id
+from sourcebench.urls import page_id, unwrap
 
 SETTINGS = """title = "Saved real pages"
 kind = "real-pages"
@@ -86,7 +86,7 @@ def fetch_pages(study: Study, source: Path) -> None:
             (root / name).write_bytes(
                 gzip.decompress((source / "html" / f"{name}.gz").read_bytes())
             )
-            pages.append({"url": url, "file": name, "content_type": row["content_type"]})
+            pages.append({"url": unwrap(url), "file": name, "content_type": row["content_type"]})
         with serve_web(pages, root) as resolver:
             fetch_study(study, resolver=resolver, clock=lambda: SEEN)
 
