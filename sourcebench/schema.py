@@ -196,7 +196,11 @@ TABLES: dict[str, Table] = {
         "judgments.csv",
         "One verdict a line: a score, or the outcome that says why there is none.",
         (
-            _text("judge", "name of the judge in study.toml", required=True),
+            _text(
+                "judge",
+                "name of the judge in study.toml; name/2 is its second repetition",
+                required=True,
+            ),
             _text(
                 "prompt_hash", "identifies the wording or rules behind the verdict", required=True
             ),
@@ -208,6 +212,7 @@ TABLES: dict[str, Table] = {
             _text("outcome", "what became of the request", required=True, allowed=VERDICT_OUTCOMES),
             _text("model", "model the endpoint says it used"),
             _text("judged_at", "time of the verdict, ISO 8601, UTC; empty for offline judges"),
+            _text("flags", "text_cut, planted_verdict, against_reason ..., separated by spaces"),
         ),
         ("judge", "query_id", "page_id", "metric"),
         {"query_id": "queries", "page_id": "fetches"},
