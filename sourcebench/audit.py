@@ -95,7 +95,8 @@ def audit_table(
         weights = WEIGHTS
     metrics = list(metrics if weights is None else weights)
     _check_frame(frame, metrics, weights)
-    found = check_range(frame, _limits(frame, metrics, scale, out_of), table) if scale else []
+    limits = _limits(frame, metrics, scale, out_of if weights else None) if scale else {}
+    found = check_range(frame, limits, table)
     found += _check_follows(frame, metrics, weights, out_of, table)
     if RANK in frame:
         score = frame[WEIGHTED if WEIGHTED in frame else AVERAGE]
@@ -151,12 +152,12 @@ def _check_frame(
 
 
 def _limits(
-    frame: pd.DataFrame, metrics: Sequence[str], scale: tuple[float, float], out_of: float
+    frame: pd.DataFrame, metrics: Sequence[str], scale: tuple[float, float], out_of: float | None
 ) -> dict[str, tuple[float, float]]:
     """Return the range that each column of a table can have."""
     low, high = scale
     limits = dict.fromkeys([*metrics, *([AVERAGE] if AVERAGE in frame else [])], (low, high))
-    if WEIGHTED in frame:
+    if WEIGHTED in frame and out_of:
         limits[WEIGHTED] = (out_of * low / high, out_of)
     return limits
 
@@ -201,7 +202,7 @@ def read_leaderboard(path: str | Path) -> pd.DataFrame:
             f"{path}: only one column, {header[0]!r}; separate columns by commas, or name the "
             "file .tsv and separate them by tabs"
         )
-    for name in header:
+    for name in header[1:]:
         if not name or header.count(name) > 1:
             raise ValueError(f"{path}, line 1: column {name!r} is empty or there twice; rename it")
     seen: dict[str, int] = {}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import reduce
 
+import numpy as np
 import pandas as pd
 
 from sourcebench.findings import FOLLOWS, LIKELY, Finding, cell_name
@@ -65,22 +66,25 @@ def whole_solutions(
         Whole-number weights, 3 and 2 rather than 1.5 and 1.
     """
     unit = Fraction(SCALE[1] * sum(weights.values()), 100)
-    fits = {
-        name: [(n, total) for n in range(1, cap + 1) for total in _totals(cell, n, unit)]
-        for name, cell in categories.items()
-    }
-    # Whole numbers throughout: a category can have several fits, and all combinations are tried.
+    fits = [
+        [(n, total) for n in range(1, cap + 1) for total in _totals(cell, n, unit)]
+        for cell in categories.values()
+    ]
+    if not all(fits):
+        return []
+    sizes, totals = (reduce(np.add.outer, [[fit[i] for fit in f] for f in fits]) for i in (0, 1))
+    # Whole numbers throughout, so that a value on the edge of rounding is not lost.
     low, high = overall.low * unit, overall.high * unit
-    solutions = []
-    for choice in itertools.product(*fits.values()):
-        n = sum(size for size, _ in choice)
-        total = sum(weighted for _, weighted in choice)
-        if (
-            low.numerator * n <= total * low.denominator
-            and total * high.denominator <= high.numerator * n
-        ):
-            solutions.append({name: size for name, (size, _) in zip(fits, choice, strict=True)})
-    return solutions
+    good = (low.numerator * sizes <= totals * low.denominator) & (
+        totals * high.denominator <= high.numerator * sizes
+    )
+    return [
+        {
+            name: fits[i][place][0]
+            for i, (name, place) in enumerate(zip(categories, at, strict=True))
+        }
+        for at in np.argwhere(good)
+    ]
 
 
 def _totals(cell: Printed, n: int, unit: Fraction) -> list[int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from sourcebench.findings import FOLLOWS, NEEDS_RELEASE, Finding, cell_name
-from sourcebench.grim import printed_cells
+from sourcebench.grim import common_ns, printed_cells
 
 # Repeats that unrelated numbers would show more often than this are not reported.
 ALPHA = 0.01
@@ -21,15 +21,19 @@ LEAST_ROWS = 3
 def chance_of_equal(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, float]:
     """Return, for each column, the chance that two unrelated cells print alike.
 
-    For a normal spread with standard deviation s, printed in units of u, that is about
-    ``u / (2 s sqrt(pi))``. A column without spread has chance 1.
+    For a normal spread with standard deviation s, in steps of u, that is about
+    ``u / (2 s sqrt(pi))``. The step is a unit of the last digit, or 1/n if all cells are means of
+    whole numbers over one n. A column without spread has chance 1.
     """
     cells = printed_cells(frame, columns)
+    every = [cell for row in cells.values() for cell in row.values()]
+    unit = max((2 * float(cell.half) for cell in every), default=0.0)
+    if unit and (shared := common_ns(every, round(1 / unit) // 2)):
+        unit = max(unit, 1 / shared[0])
     chances = {}
     for column in columns:
-        values = [row[column] for row in cells.values() if column in row]
-        spread = pd.Series([float(v.value) for v in values], dtype=float).std()
-        unit = max((2 * float(v.half) for v in values), default=0.0)
+        values = [float(row[column].value) for row in cells.values() if column in row]
+        spread = pd.Series(values, dtype=float).std()
         chances[column] = min(1.0, unit / (2 * spread * math.sqrt(math.pi))) if spread > 0 else 1.0
     return chances
 
@@ -50,17 +54,43 @@ def check_copied_rows(
     alpha : float
         Largest expected number of such pairs, in a table of unrelated rows, that is reported.
     """
+    chances = _chances(frame, columns)
+    return [
+        _copied(frame, first, second, same, len(chances), chance, table)
+        for first, second, same, chance in _copied_pairs(frame, chances, alpha)
+    ]
+
+
+def _chances(frame: pd.DataFrame, columns: Sequence[str]) -> dict[str, float]:
+    """Return the chance of a repeat for the columns in which repeats can be judged."""
     if len(frame) < LEAST_ROWS:
-        return []
-    chances = {c: p for c, p in chance_of_equal(frame, columns).items() if p < 1}
+        return {}
+    return {c: p for c, p in chance_of_equal(frame, columns).items() if p < 1}
+
+
+def _same_cells(
+    frame: pd.DataFrame, columns: Sequence[str]
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Return, for each pair of rows, the columns in which they print the same, blanks apart."""
+    rows = {
+        row: [str(cell).strip() for cell in cells]
+        for row, cells in zip(frame.index, frame[list(columns)].to_numpy(object), strict=True)
+    }
+    for (first, a), (second, b) in itertools.combinations(rows.items(), 2):
+        yield first, second, [c for c, x, y in zip(columns, a, b, strict=True) if x and x == y]
+
+
+def _copied_pairs(
+    frame: pd.DataFrame, chances: Mapping[str, float], alpha: float
+) -> list[tuple[str, str, list[str], float]]:
+    """Return the pairs of rows that share too many cells, and the expected number of such pairs."""
     pairs = math.comb(len(frame), 2)
     typical = sum(chances.values()) / len(chances) if chances else 0.0
     found = []
-    for first, second in itertools.combinations(frame.index, 2):
-        same = _same_cells(frame.loc[first], frame.loc[second], chances)
+    for first, second, same in _same_cells(frame, list(chances)):
         chance = pairs * math.comb(len(chances), len(same)) * typical ** len(same)
         if len(same) >= 2 and chance < alpha:
-            found.append(_copied(frame, first, second, same, len(chances), chance, table))
+            found.append((first, second, same, chance))
     return found
 
 
@@ -98,17 +128,15 @@ def check_repeated_cells(
     compared with a Poisson law whose mean is the number of pairs times the chance of each
     (`chance_of_equal`).
     """
-    if len(frame) < LEAST_ROWS:
-        return []
-    chances = {c: p for c, p in chance_of_equal(frame, columns).items() if p < 1}
-    copied = {name for f in check_copied_rows(frame, columns, table, alpha) for name in f.cells}
-    repeats = []
-    for column in chances:
-        for first, second in itertools.combinations(frame.index, 2):
-            names = (cell_name(table, first, column), cell_name(table, second, column))
-            same = _same_cells(frame.loc[first], frame.loc[second], [column])
-            if same and not copied.issuperset(names):
-                repeats.append((column, first, second))
+    chances = _chances(frame, columns)
+    copied = {(first, second) for first, second, *_ in _copied_pairs(frame, chances, alpha)}
+    repeats = [
+        (column, first, second)
+        for first, second, same in _same_cells(frame, list(chances))
+        for column in same
+        if (first, second) not in copied
+    ]
+    repeats.sort(key=lambda repeat: list(chances).index(repeat[0]))
     expected = math.comb(len(frame), 2) * sum(chances.values())
     chance = _poisson_tail(len(repeats), expected)
     if not repeats or chance >= alpha:
@@ -179,11 +207,6 @@ def check_repeated_block(
             what_would_settle=f"the source scores over {claim} alone",
         )
     ]
-
-
-def _same_cells(first: pd.Series, second: pd.Series, columns: Sequence[str]) -> list[str]:
-    """Return the columns in which two rows print the same, blanks apart."""
-    return [c for c in columns if str(first[c]).strip() and str(first[c]) == str(second[c])]
 
 
 def _poisson_tail(count: int, mean: float) -> float:
