@@ -63,7 +63,6 @@ __all__ = [
 ]
 
 SCORES = (*CODES, "weighted")
-BLOCK_BYTES = 1 << 26
 EXACT_FLOAT32 = 1 << 24
 EXACT_FLOAT64 = 1 << 53
 
