@@ -1,3 +1,33 @@
 """How good are the sources an AI answer cites, and do they support what it says?"""
 
+import lazy_loader
+
 __version__ = "0.1.0"
+
+# What notebooks need; a name's module is imported when the name is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "correlate": ["metric_correlations"],
+        "figures": ["confusion", "save_figure"],
+        "render": ["rounded", "save_numbers", "save_table"],
+        "score": ["load_sources"],
+        "sections.alignment": ["alignment_table", "alignment_title", "judged_and_labelled"],
+        "sections.answers": ["answer_figure", "debate_table", "reasoning_table", "slope_table"],
+        "sections.categories": ["category_figure", "category_table"],
+        "sections.correlations": ["correlation_figure", "correlation_table"],
+        "sections.leaderboard": [
+            "coverage_table",
+            "leaderboard",
+            "leaderboard_figure",
+            "leaderboard_numbers",
+            "pairs_table",
+        ],
+        "sections.overlap": ["overlap_figure", "overlap_table"],
+        "sections.queries": ["query_table"],
+        "sections.rubric": ["example_table", "level_table", "rubric_table"],
+        "sections.search_tools": ["effects_table", "pair_table"],
+        "study": ["Study", "StudyError"],
+        "tables": ["printed_copy"],
+    },
+)

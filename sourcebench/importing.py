@@ -1,0 +1,247 @@
+"""Answers that exist already become a study's answers and citations, without a key or a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sourcebench.answerfile import AnswerFile, Fault, read_answers
+from sourcebench.replies import Answer, answer_row, citation_rows
+from sourcebench.schema import CATEGORIES
+from sourcebench.study import StudyError
+
+if TYPE_CHECKING:
+    from sourcebench.study import Study
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import brought: counts, and what it left aside."""
+
+    systems: tuple[str, ...]
+    answers: int
+    citations: int
+    no_citations: int
+    empty: int
+    new_queries: int
+    unused_columns: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        said = (
+            f"{', '.join(self.systems) or 'no system'}: {self.answers} answers, "
+            f"{self.citations} citations; {self.no_citations} answers without a source, "
+            f"{self.empty} empty"
+        )
+        if self.new_queries:
+            said += f"; {self.new_queries} new queries"
+        if self.unused_columns:
+            said += f"; columns not used: {', '.join(self.unused_columns)}"
+        return said
+
+
+def check_answers(
+    path: str | Path,
+    *,
+    study: Study | None = None,
+    system: str | None = None,
+    unknown_queries: Literal["refuse", "add"] = "refuse",
+    category: str | None = None,
+) -> list[Fault]:
+    """Return every fault of a file of answers, by row, before anything is written.
+
+    Parameters
+    ----------
+    path
+        A file as `sourcebench.answerfile.read_answers` takes it.
+    study
+        With a study, queries are looked up in it and answers that it has already are faults.
+    system, unknown_queries, category
+        As for `import_answers`.
+
+    Returns
+    -------
+    list of Fault
+        In row order; empty when the file can be imported.
+    """
+    found = read_answers(path, system=system)
+    if study is not None:
+        _resolve(study, found, unknown_queries, category)
+        _note_present(study, found)
+    return sorted(found.faults, key=lambda fault: fault.row)
+
+
+def import_answers(
+    study: Study,
+    path: str | Path,
+    *,
+    system: str | None = None,
+    unknown_queries: Literal["refuse", "add"] = "refuse",
+    category: str | None = None,
+    present: Literal["refuse", "replace"] = "refuse",
+) -> Imported:
+    """Bring a file of answers and cited addresses into a study: all of it, or nothing.
+
+    Parameters
+    ----------
+    study
+        The study; its tables `answers` and `citations`, and with new queries `queries`, grow.
+    path
+        CSV, JSON lines or a JSON list, as `sourcebench.answerfile.read_answers` takes it.
+    system
+        Name of the system, where the file has no column for it.
+    unknown_queries
+        What to do with a query that the study does not hold: refuse the file, or add the query.
+    category
+        Category of added queries, where the file has no column for it.
+    present
+        What to do with an answer that the study has already: refuse the file, or replace it.
+
+    Returns
+    -------
+    Imported
+        Counts; an answer without a source is one of them, so no denominator shrinks.
+
+    Raises
+    ------
+    StudyError
+        Names the file, the row, the column and what to do, for the first fault; `check_answers`
+        lists all.
+    """
+    found = read_answers(path, system=system)
+    new = _resolve(study, found, unknown_queries, category)
+    if present == "refuse":
+        _note_present(study, found)
+    refuse(Path(path), found.faults)
+    if not found.answers:
+        raise StudyError(f"{path}: no answer in this file")
+    store(study, found.answers, new)
+    return summary(found.answers, new, found.unused)
+
+
+def refuse(path: Path, faults: Sequence[Fault]) -> None:
+    """Raise for the first fault of a file, if there is one."""
+    if faults:
+        first = min(faults, key=lambda fault: fault.row)
+        more = f" ({len(faults) - 1} more after it)" if len(faults) > 1 else ""
+        raise StudyError(f"{path}: {first}{more}")
+
+
+def summary(
+    answers: Sequence[Answer], new: Sequence[dict[str, Any]], unused: Sequence[str] = ()
+) -> Imported:
+    """Count what was imported."""
+    outcomes = [answer.reply.outcome for answer in answers]
+    return Imported(
+        systems=tuple(dict.fromkeys(answer.system for answer in answers)),
+        answers=len(answers),
+        citations=sum(len(answer.reply.citations) for answer in answers),
+        no_citations=outcomes.count("no_citations"),
+        empty=outcomes.count("empty"),
+        new_queries=len(new),
+        unused_columns=tuple(unused),
+    )
+
+
+def store(study: Study, answers: Sequence[Answer], new_queries: Sequence[dict[str, Any]]) -> None:
+    """Write answers and citations, in place of those of the same system, query and run."""
+    import pandas as pd
+
+    key = ["system", "query_id", "run"]
+    if new_queries:
+        study.save("queries", _joined(study.load("queries"), new_queries))
+    given = pd.DataFrame([(a.system, a.query_id, a.run) for a in answers], columns=key)
+    taken = pd.MultiIndex.from_frame(given)
+    for name, rows in (
+        ("citations", [row for answer in answers for row in citation_rows(answer)]),
+        ("answers", [answer_row(answer) for answer in answers]),
+    ):
+        kept = study.load(name)
+        if len(kept):
+            kept = kept[~pd.MultiIndex.from_frame(kept[key].astype({"run": int})).isin(taken)]
+        study.save(name, _joined(kept, rows))
+
+
+def _joined(frame, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a frame, with None for what is missing, and further rows."""
+    kept = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+    return [*kept, *rows]
+
+
+# --- queries -------------------------------------------------------------------------------------
+
+
+def _resolve(
+    study: Study, found: AnswerFile, unknown: str, category: str | None
+) -> list[dict[str, Any]]:
+    """Give every answer the id of its query, note those that have none, return the new queries."""
+    if category is not None and category not in CATEGORIES:
+        raise ValueError(f"category must be one of {', '.join(CATEGORIES)}, found {category!r}")
+    queries = study.load("queries")
+    known = dict(zip(queries["query_id"], queries["text"], strict=True))
+    by_text = {_plain(text): query_id for query_id, text in known.items()}
+    new: dict[str, dict[str, Any]] = {}
+    for place, answer in enumerate(found.answers):
+        query_id = answer.query_id or by_text.get(_plain(answer.question), "")
+        row = found.rows[place]
+        if query_id in known:
+            _note_other_question(row, answer, query_id, known[query_id], found.faults)
+        elif unknown == "add":
+            query_id = query_id or f"q{len(known) + 1:03d}"
+            new[query_id] = _new_query(row, replace(answer, query_id=query_id), category, found)
+            known[query_id] = answer.question
+            by_text[_plain(answer.question)] = query_id
+        else:
+            found.faults.append(_unknown(row, answer, list(known)))
+        found.answers[place] = replace(answer, query_id=query_id)
+    return list(new.values())
+
+
+def _plain(text: str) -> str:
+    """Return a question without the differences that copying makes."""
+    return " ".join(text.split()).casefold()
+
+
+def _note_other_question(row, answer: Answer, query_id: str, text: str, faults) -> None:
+    """Note an id that the file uses for another question than the study does."""
+    if answer.question and _plain(answer.question) != _plain(text):
+        message = f"{answer.question[:60]!r} is not query {query_id!r} of the study, which is {text[:60]!r}; correct the id or the question"
+        faults.append(Fault(row, "question", message))
+
+
+def _unknown(row: int, answer: Answer, known: Sequence[str]) -> Fault:
+    """Say that a query is not in the study, and which are."""
+    column = "query_id" if answer.query_id else "question"
+    shown = ", ".join(known[:8]) + (f" ... ({len(known)} in all)" if len(known) > 8 else "")
+    named = answer.query_id or answer.question[:60]
+    return Fault(row, column, f"no query {named!r} in the study; known are {shown or 'none'}; correct it, or add unknown queries")  # fmt: skip
+
+
+def _new_query(row: int, answer: Answer, category: str | None, found: AnswerFile) -> dict[str, Any]:
+    """Return the row of a query to add."""
+    if not answer.question:
+        message = f"query {answer.query_id!r} is new and has no text; fill in the question"
+        found.faults.append(Fault(row, "question", message))
+    kind = answer.category if answer.category in CATEGORIES else category
+    if not kind:
+        has = f"has category {answer.category!r}" if answer.category else "has no category"
+        message = f"query {answer.query_id!r} is new and {has}; fill in one of {', '.join(CATEGORIES)}, or name one for the whole file"
+        found.faults.append(Fault(row, "category", message))
+    return {
+        "query_id": answer.query_id,
+        "text": answer.question,
+        "category": kind,
+        "dataset": answer.dataset or None,
+        "gold_answer": answer.gold_answer or None,
+    }
+
+
+def _note_present(study: Study, found: AnswerFile) -> None:
+    """Note answers that the study has already."""
+    stored = study.load("answers")
+    there = set(zip(stored["system"], stored["query_id"], stored["run"], strict=True))
+    for row, answer in zip(found.rows, found.answers, strict=True):
+        if (answer.system, answer.query_id, answer.run) in there:
+            message = f"the study has an answer of {answer.system!r} to query {answer.query_id!r}, run {answer.run}, already; replace it, or give the next run number"
+            found.faults.append(Fault(row, "", message))

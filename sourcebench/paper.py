@@ -1,0 +1,234 @@
+"""Runs the notebooks that rebuild the paper: checked before, atomic while running, checked after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SHELL = re.compile(r"^\s*(!|%%(bash|sh|script|system|!)\b|%(sx|system)\b)", re.MULTILINE)
+KERNEL = "python3"
+
+
+class NotebookError(ValueError):
+    """A notebook can't be trusted to build what it promises; the message says why."""
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook of the paper: where it lies, what it takes, what it promises to write.
+
+    `outputs` come from the notebook's metadata (`sourcebench.outputs`) and are file names below the
+    folder that its parameter `out` names.
+    """
+
+    path: Path
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def read_notebook(path: Path) -> Notebook:
+    """Read a notebook and refuse one that could fail or go stale in silence.
+
+    Raises
+    ------
+    NotebookError
+        If there is not exactly one cell tagged `parameters`, a later cell assigns a parameter
+        again, a cell runs a shell line, outputs are stored, the kernel is not `python3`, or no
+        outputs are declared.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        cells = [(c, "".join(c["source"])) for c in content["cells"] if c["cell_type"] == "code"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotebookError(f"{path}: not readable as a notebook: {error}") from None
+    tagged = [source for cell, source in cells if "parameters" in cell["metadata"].get("tags", [])]
+    if len(tagged) != 1:
+        raise NotebookError(f"{path}: needs one cell tagged 'parameters', found {len(tagged)}")
+    parameters = _assigned(tagged[0], path)
+    for cell, source in cells:
+        if SHELL.search(source):
+            raise NotebookError(
+                f"{path}: runs a shell line, whose failure nobody would see:\n{source}"
+            )
+        again = set() if source == tagged[0] else set(_assigned(source, path)) & set(parameters)
+        if again:
+            raise NotebookError(
+                f"{path}: assigns parameter {sorted(again)[0]!r} again in a later cell"
+            )
+        if cell.get("outputs") or cell.get("execution_count"):
+            raise NotebookError(f"{path}: holds outputs; clear them before committing")
+    kernel = content["metadata"].get("kernelspec", {}).get("name")
+    if kernel != KERNEL:
+        raise NotebookError(f"{path}: names the kernel {kernel!r}; it must be {KERNEL!r}")
+    outputs = content["metadata"].get("sourcebench", {}).get("outputs", [])
+    if not outputs:
+        raise NotebookError(f"{path}: metadata sourcebench.outputs must list the files it writes")
+    return Notebook(path, tuple(parameters), tuple(outputs))
+
+
+def _assigned(source: str, path: Path) -> list[str]:
+    """Return the names that a cell assigns at its top level, loops and branches included."""
+    import ast
+
+    try:
+        tree = ast.parse(re.sub(r"^\s*%.*$", "", source, flags=re.MULTILINE))
+    except SyntaxError as error:
+        raise NotebookError(f"{path}: a cell does not parse: {error}") from None
+    stores = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return list(dict.fromkeys(name.id for name in stores))
+
+
+def build(
+    notebooks: Sequence[Path],
+    *,
+    parameters: Mapping[str, Any],
+    build_dir: Path,
+    inputs: Iterable[Path] = (),
+    jobs: int = 2,
+    say=print,
+) -> list[Path]:
+    """Run the notebooks whose inputs changed, and check that each wrote what it promises.
+
+    Parameters
+    ----------
+    notebooks
+        The notebooks to build.
+    parameters
+        Values for the parameters cells. `out` is the folder of the artefacts; like every path
+        it may be relative to the current folder. A name that no notebook takes is an error.
+    build_dir
+        Folder of the executed notebooks; a record `<name>.json` beside each holds the parameters
+        and the hashes that decide whether it runs again.
+    inputs
+        Files that every notebook depends on, beside itself: study tables, package modules.
+    jobs
+        Number of notebooks that run at the same time.
+
+    Returns
+    -------
+    list of Path
+        The executed notebooks that ran.
+
+    Raises
+    ------
+    NotebookError
+        On the first notebook that is unfit, fails, or does not write what it declares.
+    """
+    checked = [read_notebook(path) for path in notebooks]
+    for notebook in checked:
+        unknown = set(parameters) - set(notebook.parameters)
+        if unknown:
+            raise NotebookError(
+                f"{notebook.path}: takes no parameter {sorted(unknown)[0]!r}; "
+                f"its parameters cell has {', '.join(notebook.parameters)}"
+            )
+    build_dir.mkdir(parents=True, exist_ok=True)
+    out = Path(parameters["out"])
+    common = _digest(sorted(inputs))
+    stale = [n for n in checked if _record(n, parameters, common, out) != _recorded(n, build_dir)]
+    if not stale:
+        say(f"{len(checked)} notebooks are up to date")
+        return []
+    out.mkdir(parents=True, exist_ok=True)
+    return _run_all(stale, parameters, build_dir, out, common, jobs, say)
+
+
+def _run_all(stale, parameters, build_dir, out, common, jobs, say) -> list[Path]:
+    """Run notebooks side by side; the first failure stops what has not begun."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from sourcebench.warm import kernel_managers
+
+    with kernel_managers() as manager, ThreadPoolExecutor(max_workers=jobs) as pool:
+
+        def run(notebook: Notebook) -> Path:
+            done = _run_one(notebook, parameters, build_dir, out, manager)
+            record = _record(notebook, parameters, common, out)
+            _record_path(notebook, build_dir).write_text(json.dumps(record, indent=1), "utf-8")
+            say(f"{notebook.path.stem}: {len(notebook.outputs)} files")
+            return done
+
+        futures = [pool.submit(run, notebook) for notebook in stale]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _run_one(notebook: Notebook, parameters, build_dir: Path, out: Path, manager) -> Path:
+    """Execute one notebook beside its place, check its artefacts, then move it there."""
+    import papermill
+
+    done = build_dir / notebook.path.name
+    partial = build_dir / f"{notebook.path.stem}.partial.ipynb"
+    for stale in (done, _record_path(notebook, build_dir), *(out / n for n in notebook.outputs)):
+        stale.unlink(missing_ok=True)  # what is left over must not count as built
+    try:
+        papermill.execute_notebook(
+            notebook.path,
+            partial,
+            parameters=_from(notebook.path.parent, parameters),
+            kernel_name=KERNEL,
+            kernel_manager_class=manager,
+            resources={"metadata": {"path": str(notebook.path.parent)}},
+            progress_bar=False,
+        )
+    except papermill.PapermillExecutionError as error:
+        raise NotebookError(
+            f"{notebook.path}: cell {error.exec_count} failed with {error.ename}: {error.evalue}; "
+            f"the copy {partial} shows where"
+        ) from None
+    missing = [
+        n for n in notebook.outputs if not (out / n).exists() or not (out / n).stat().st_size
+    ]
+    if missing:
+        raise NotebookError(f"{notebook.path}: ended without writing {', '.join(missing)}")
+    partial.replace(done)
+    return done
+
+
+def _from(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Make path parameters hold from a notebook's own folder, where it runs."""
+    return {
+        name: Path(os.path.relpath(value, folder)).as_posix() if isinstance(value, Path) else value
+        for name, value in parameters.items()
+    }
+
+
+def _record_path(notebook: Notebook, build_dir: Path) -> Path:
+    return build_dir / f"{notebook.path.stem}.json"
+
+
+def _recorded(notebook: Notebook, build_dir: Path) -> dict[str, Any] | None:
+    """Return what the last successful run of a notebook recorded."""
+    path = _record_path(notebook, build_dir)
+    if not path.exists() or not (build_dir / notebook.path.name).exists():
+        return None
+    return json.loads(path.read_text("utf-8"))
+
+
+def _record(notebook: Notebook, parameters, common: str, out: Path) -> dict[str, Any]:
+    """Return what has to be equal for a notebook not to run again."""
+    return {
+        "notebook": _digest([notebook.path]),
+        "inputs": common,
+        "parameters": {name: str(value) for name, value in sorted(parameters.items())},
+        "outputs": {name: _digest([out / name]) for name in notebook.outputs},
+    }
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    """Return one hash over the names and contents of files; a missing file has its own."""
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(path.name.encode() + b"\0")
+        total.update(path.read_bytes() if path.exists() else b"\0missing")
+        total.update(b"\0")
+    return total.hexdigest()

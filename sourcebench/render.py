@@ -1,0 +1,306 @@
+"""Writes a table as CSV, JSON, LaTeX and HTML; all rounding and escaping of output lives here."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sourcebench.study import write_atomic
+
+DASH = "–"  # stands where there is no number; the table's note says why
+
+# What LaTeX can't print as it stands. Letters beyond Latin get their name in maths.
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "_": r"\_",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
+    "–": "--",
+    "—": "---",
+    "…": r"\ldots{}",
+    "−": r"\ensuremath{-}",
+    "×": r"\ensuremath{\times}",
+    "±": r"\ensuremath{\pm}",
+    "≥": r"\ensuremath{\geq}",
+    "≤": r"\ensuremath{\leq}",
+    "→": r"\ensuremath{\rightarrow}",
+    "\u00a0": "~",
+}
+_GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho"
+_TEX |= {
+    chr(0x3B1 + place): rf"\ensuremath{{\{name}}}"
+    for place, name in enumerate(_GREEK.split())
+    if name != "omicron"
+}
+
+
+def rounded(value: float | None, digits: int = 2) -> str:
+    """Return a number with a fixed number of decimals, halves rounded up from its printed form.
+
+    2.675 becomes 2.68 and 4.125 becomes 4.13, in tables, labels and text alike; a zero has no sign.
+    A missing number becomes a dash.
+    """
+    if value is None or value is pd.NA or not math.isfinite(value):
+        return DASH
+    exact = Decimal(repr(float(value)))
+    text = str(exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
+    return text.lstrip("-") if not float(text) else text
+
+
+def interval(low: float, high: float, digits: int = 2) -> str:
+    """Return an interval in brackets, or a dash where there is none."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return DASH
+    return f"[{rounded(low, digits)}, {rounded(high, digits)}]"
+
+
+def estimate_cell(estimate: Any, digits: int = 2) -> str:
+    """Return an estimate as three lines: value, interval, and how many of how many rows carry it."""
+    lines = [rounded(estimate.value, digits), interval(estimate.low, estimate.high, digits)]
+    return "\n".join([*lines, f"{estimate.n} of {estimate.expected}"])
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The files of a table, shown in a notebook as the HTML that was written."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+    def _repr_html_(self) -> str:
+        page = next(path for path in self.paths if path.suffix == ".html")
+        return page.read_text(encoding="utf-8")
+
+
+def save_table(
+    frame: pd.DataFrame,
+    name: str,
+    out: str | Path,
+    *,
+    title: str,
+    note: str = "",
+    shown: pd.DataFrame | None = None,
+) -> Saved:
+    """Write a table in four forms.
+
+    Parameters
+    ----------
+    frame
+        The numbers, tidy and in full precision: written as CSV and JSON.
+    name
+        File name without ending, such as `table-4-leaderboard`.
+    out
+        Folder of the artefacts.
+    title, note
+        Heading, and what a reader must know; both are escaped.
+    shown
+        The cells as a reader sees them, written as LaTeX (booktabs) and HTML; a line feed in a cell
+        starts a new line in it. By default the frame itself, numbers with two decimals.
+
+    Returns
+    -------
+    Saved
+        Shows the HTML file in a notebook.
+    """
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    shown = _as_text(frame if shown is None else shown)
+    contents = {
+        ".csv": to_csv(frame),
+        ".json": to_json(frame, title, note),
+        ".tex": to_latex(shown, title, note, label=name),
+        ".html": to_html(shown, title, note),
+    }
+    for suffix, text in contents.items():
+        write_atomic(out / (name + suffix), text)
+    return Saved(name, tuple(out / (name + suffix) for suffix in contents))
+
+
+def save_numbers(numbers: Mapping[str, str], name: str, out: str | Path) -> Path:
+    """Write numbers as LaTeX macros, so that a text quotes what the tables say.
+
+    Parameters
+    ----------
+    numbers
+        Macro name (letters only) to the text it prints.
+    name
+        File name without ending.
+
+    Raises
+    ------
+    ValueError
+        If a macro name has anything but letters.
+    """
+    for macro in numbers:
+        if not (macro.isascii() and macro.isalpha()):
+            raise ValueError(f"macro name {macro!r}: LaTeX takes letters only")
+    lines = [f"\\newcommand{{\\{macro}}}{{{tex(text)}}}\n" for macro, text in numbers.items()]
+    path = Path(out) / f"{name}.tex"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, "".join(lines))
+    return path
+
+
+def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """Turn every cell into the text that is shown."""
+    return frame.map(_cell_text) if len(frame.columns) else frame
+
+
+def _cell_text(value: Any) -> str:
+    """Return how one value is shown."""
+    if isinstance(value, str):
+        return value
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, int) or hasattr(value, "bit_count") else rounded(value)
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """Return CSV in full precision that a spreadsheet opens without running anything."""
+    return frame.map(_defused).to_csv(index=False, lineterminator="\n")
+
+
+def _defused(value: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    if isinstance(value, str) and value[:1] in "=+-@\t\r" and value:
+        return "'" + value
+    return value
+
+
+def to_json(frame: pd.DataFrame, title: str, note: str) -> str:
+    """Return title, note and rows as JSON in full precision; missing is null."""
+    rows = [
+        {str(k): _json_value(v) for k, v in row.items()} for row in frame.to_dict(orient="records")
+    ]
+    content = {"title": title, "note": note, "rows": rows}
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value that JSON knows."""
+    if value is None or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def tex(text: str) -> str:
+    """Escape a text for LaTeX; characters outside its fonts become their code in brackets."""
+    return "".join(_TEX.get(c) or (c if ord(c) < 0x180 else f"[U+{ord(c):04X}]") for c in text)
+
+
+def to_latex(shown: pd.DataFrame, title: str, note: str, label: str) -> str:
+    """Return a LaTeX table that needs only the booktabs package."""
+    columns = "l" + "r" * (len(shown.columns) - 1)
+    if any("\n" in cell for cell in shown.to_numpy().ravel()):
+        columns = "l" + "c" * (len(shown.columns) - 1)
+    else:
+        columns = "".join(_alignment(shown.iloc[:, i]) for i in range(len(shown.columns)))
+    head = " & ".join(_tex_cell(str(name)) for name in shown.columns)
+    lines = [
+        r"\begin{table}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+        rf"\caption{{{tex(title)}}}\label{{{label}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head + r" \\",
+        r"\midrule",
+        *(" & ".join(_tex_cell(cell) for cell in row) + r" \\" for row in shown.to_numpy()),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    if note:
+        lines.append(
+            rf"\par\smallskip\begin{{minipage}}{{\linewidth}}\footnotesize {tex(note)}\end{{minipage}}"
+        )
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def _alignment(column: Sequence[str]) -> str:
+    """Return how a column is set: numbers right, long texts as a paragraph, the rest left."""
+    cells = list(column)
+    if all(cell == DASH or cell.replace(".", "").lstrip("-").isdigit() for cell in cells):
+        return "r"
+    return "p{0.3\\linewidth}" if max(map(len, cells), default=0) > 60 else "l"
+
+
+def _tex_cell(cell: str) -> str:
+    """Return one cell; further lines are smaller and stand below."""
+    first, *rest = cell.split("\n")
+    if not rest:
+        return tex(first)
+    below = "".join(rf"\\ \scriptsize {tex(line)}" for line in rest)
+    return rf"\begin{{tabular}}[t]{{@{{}}c@{{}}}}{tex(first)}{below}\end{{tabular}}"
+
+
+_STYLE = (
+    "table.sourcebench{border-collapse:collapse;font:14px/1.35 system-ui,sans-serif;color:#222}"
+    "table.sourcebench caption{caption-side:top;text-align:left;font-weight:600;padding:0 0 8px}"
+    "table.sourcebench th{border-top:2px solid #222;border-bottom:1px solid #222;font-weight:600}"
+    "table.sourcebench th,table.sourcebench td{padding:4px 10px;text-align:left;vertical-align:top}"
+    "table.sourcebench td.num,table.sourcebench th.num{text-align:right;font-variant-numeric:tabular-nums}"
+    "table.sourcebench tbody tr+tr td{border-top:1px solid #ddd}"
+    "table.sourcebench tbody tr:last-child td{border-bottom:2px solid #222}"
+    "table.sourcebench small{color:#555;white-space:nowrap}"
+    "p.sourcebench{font:13px/1.4 system-ui,sans-serif;color:#444;max-width:60em}"
+)
+
+
+def to_html(shown: pd.DataFrame, title: str, note: str) -> str:
+    """Return a self-contained HTML table; every text is escaped."""
+    numeric = [_is_numeric(shown.iloc[:, i]) for i in range(len(shown.columns))]
+    head = "".join(
+        f"<th{_class(n)}>{_html_cell(str(c))}</th>"
+        for c, n in zip(shown.columns, numeric, strict=True)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td{_class(n)}>{_html_cell(c)}</td>" for c, n in zip(row, numeric, strict=True))
+        + "</tr>\n"
+        for row in shown.to_numpy()
+    )
+    below = f'<p class="sourcebench">{html.escape(note)}</p>\n' if note else ""
+    return (
+        f"<style>{_STYLE}</style>\n"
+        f'<table class="sourcebench">\n<caption>{html.escape(title)}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{below}"
+    )
+
+
+def _is_numeric(column: pd.Series) -> bool:
+    """Whether the first lines of a column are numbers or dashes."""
+    firsts = [cell.split("\n")[0].rstrip("%").replace(".", "").lstrip("-") for cell in column]
+    return bool(firsts) and all(first.isdigit() or first in (DASH, "") for first in firsts)
+
+
+def _class(numeric: bool) -> str:
+    return ' class="num"' if numeric else ""
+
+
+def _html_cell(cell: str) -> str:
+    """Return one cell, escaped; further lines are smaller and stand below."""
+    first, *rest = (html.escape(line) for line in cell.split("\n"))
+    return first + "".join(f"<br><small>{line}</small>" for line in rest)

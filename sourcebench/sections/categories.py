@@ -1,0 +1,59 @@
+"""Section 5: source quality by intent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sourcebench.figures import profile
+from sourcebench.intervals import cluster_mean
+from sourcebench.schema import CATEGORIES
+from sourcebench.study import Study
+from sourcebench.tables import INTERVALS, LIMITS, PaperTable, grid, judge_name, labels_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def category_table(study: Study, sources: pd.DataFrame) -> PaperTable:
+    """Table 5: weighted score of every system by intent, and overall."""
+    labels = labels_of(study)
+    data = category_means(study, sources)
+    shown = grid(data, "system", "category", 1)
+    shown.columns = [name.capitalize() for name in shown.columns]
+    shown.insert(0, "System", [labels[name] for name in shown.index])
+    title = f"Table 5. Weighted score by intent: {study.label}; judge: {judge_name(study)}"
+    note = INTERVALS + " Overall is the mean over sources, not the mean of the five columns."
+    return PaperTable("table-05-categories", title, data, shown, note)
+
+
+def category_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean weighted score by system and intent, and overall, as estimates.
+
+    Returns
+    -------
+    DataFrame
+        system, category (the last one `overall`) and the fields of an Estimate.
+    """
+    queries, labels = study.load("queries"), labels_of(study)
+    rows = []
+    for system in labels:
+        mine = sources[sources["system"] == system]
+        for category in [c for c in CATEGORIES if (queries["category"] == c).any()]:
+            asked = queries[queries["category"] == category]
+            part = mine[mine["category"] == category]
+            e = cluster_mean(part, "weighted", queries=asked, limits=LIMITS["weighted"])
+            rows.append({"system": system, "category": category, **e._asdict()})
+        e = cluster_mean(mine, "weighted", queries=queries, limits=LIMITS["weighted"])
+        rows.append({"system": system, "category": "overall", **e._asdict()})
+    return pd.DataFrame(rows)
+
+
+def category_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
+    """Return the profile of every system over the intents, and the numbers drawn."""
+    long = category_means(study, sources)
+    long = long[long["category"] != "overall"].reset_index(drop=True)
+    long["name"] = long["system"].map(labels_of(study))
+    title = f"Weighted score by intent: {study.label}"
+    return profile(long, title, "weighted score"), long

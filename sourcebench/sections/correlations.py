@@ -1,0 +1,57 @@
+"""Section 6: how the eight metrics hang together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sourcebench.figures import heatmap, metric_square
+from sourcebench.render import interval, rounded
+from sourcebench.sections.leaderboard import p_text
+from sourcebench.study import Study
+from sourcebench.tables import PaperTable, judge_name
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_KINDS = {
+    "within": "within systems",
+    "pooled": "pooled, as in the paper",
+    "between": "between systems",
+}
+
+
+def correlation_figure(study: Study, correlations: pd.DataFrame) -> Figure:
+    """Figure 1: the correlations of the metrics within systems, pooled, and between systems."""
+    long = correlations.rename(columns={"metric_a": "first", "metric_b": "second"})
+    squares = {heading: metric_square(long, name) for name, heading in _KINDS.items()}
+    title = f"Figure 1. Correlation of the metrics: {study.label}; judge: {judge_name(study)}"
+    return heatmap(squares, title)
+
+
+def correlation_table(study: Study, correlations: pd.DataFrame) -> PaperTable:
+    """Return every pair of metrics with its correlation within systems and its interval."""
+    rows = correlations.sort_values("within", ascending=False, na_position="last")
+    shown = pd.DataFrame(
+        {
+            "Metrics": rows["metric_a"] + " and " + rows["metric_b"],
+            "Within systems": [rounded(v) for v in rows["within"]],
+            "95% interval": [
+                interval(a, b) for a, b in zip(rows["low"], rows["high"], strict=True)
+            ],
+            "p (Holm)": [p_text(p) for p in rows["p_holm"]],
+            "Pooled": [rounded(v) for v in rows["pooled"]],
+            "Between systems": [rounded(v) for v in rows["between"]],
+            "Polychoric": [rounded(v) for v in rows["polychoric"]],
+            "Sources": rows["n"].astype(int),
+            "Queries": rows["clusters"].astype(int),
+        }
+    )
+    note = (
+        "Within systems: every metric centred by system first; interval clustered by query. "
+        f"Between: over {int(rows['systems'].max())} system means. Polychoric: freed from the ceiling "
+        f"of the scale. Holm over {len(rows)} pairs."
+    )
+    title = f"Correlation of the metrics, pair by pair: {study.label}"
+    return PaperTable("table-06-correlations", title, rows.reset_index(drop=True), shown, note)

@@ -1,0 +1,227 @@
+"""Answers that exist already come into a study whole, or the file is refused with one clear fault."""
+
+import json
+
+import pytest
+
+from sourcebench.importing import check_answers, import_answers
+from sourcebench.study import Study, StudyError
+
+TOML = 'title = "T"\nkind = "synthetic"\nlicence = "CC0-1.0"\nas_of = 2026-01-01\n'
+QUERIES = "query_id,text,category,dataset,gold_answer\n1,Did the river fall?,factual,,\n2,Why?,reasoning,,\n3,When?,factual,,\n"
+BOT = """\
+id,engine,question,answer,urls
+1,my-bot,Did the river fall?,"Yes, by 11 cm [1].",https://example.org/review
+2,my-bot,Why?,"Dry spring [1][2].","https://example.org/review | https://example.org/spring"
+3,my-bot,When?,No sources found.,
+"""
+
+
+@pytest.fixture
+def study(tmp_path) -> Study:
+    """Return a study with three queries and nothing else."""
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "study.toml").write_text(TOML, encoding="utf-8")
+    (tmp_path / "study" / "queries.csv").write_text(QUERIES, encoding="utf-8")
+    return Study(tmp_path / "study")
+
+
+def put(tmp_path, content, name="answers.csv"):
+    """Write a file of answers, byte for byte."""
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return path
+
+
+def refused(study, path, **kwargs) -> str:
+    """Return the message with which a file is refused, having checked that nothing was written."""
+    with pytest.raises(StudyError) as caught:
+        import_answers(study, path, **kwargs)
+    assert not study.has("answers")
+    assert not study.has("citations")
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    return message.removeprefix(f"{path}: ")
+
+
+def test_own_answers_come_in_with_every_denominator(study, tmp_path):
+    """Three answers, two sources, and the answer without a source stays in the count."""
+    done = import_answers(study, put(tmp_path, BOT))
+    assert (done.answers, done.citations, done.no_citations, done.empty) == (3, 3, 1, 0)
+    answers, citations = study.load("answers"), study.load("citations")
+    assert list(answers["outcome"]) == ["ok", "ok", "no_citations"]
+    assert citations["url"].nunique() == 2
+    assert list(citations["rank"]) == [1, 1, 2]
+    study.validate()
+
+
+def test_shared_case_of_a_bring_your_own_file(study, shared):
+    """The shared bring-your-own case is read as its description says."""
+    done = import_answers(study, shared / "cases" / "F-03-bring-your-own" / "my_answers.csv")
+    assert (done.answers, done.citations, done.no_citations) == (3, 3, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + BOT.encode(),
+        BOT.replace("\n", "\r\n").encode(),
+        BOT.replace(" | ", "\n").encode(),
+        BOT.replace("id,engine,question,answer,urls", "Query ID,System,Text,Answer,URL").encode(),
+        BOT.replace("my-bot,", "my-bot,").encode() + b"\r\n\r\n",
+    ],
+    ids=["byte-order mark", "Windows line ends", "line ends between urls", "aliases", "blank end"],
+)
+def test_forms_of_one_file_give_the_same_tables(study, tmp_path, content):
+    """Byte-order mark, line ends, column names and separators change nothing."""
+    import_answers(study, put(tmp_path, content))
+    assert list(study.load("citations")["url"]) == [
+        "https://example.org/review",
+        "https://example.org/review",
+        "https://example.org/spring",
+    ]
+    assert study.load("answers")["text"].iloc[0] == "Yes, by 11 cm [1]."
+
+
+def test_semicolons_and_tabs_separate_columns_too(study, tmp_path):
+    """A spreadsheet that saves CSV with semicolons or tabs is read."""
+    for mark in ";\t":
+        text = mark.join(("id", "engine", "answer", "url")) + "\n"
+        text += mark.join(("1", "bot", "Yes, it did", "https://a.example/1")) + "\n"
+        import_answers(study, put(tmp_path, text), present="replace")
+        assert list(study.load("answers")["text"]) == ["Yes, it did"]
+
+
+def test_one_row_a_citation(study, tmp_path):
+    """Rows of one system, query and run are one answer; rank, title and run are kept."""
+    path = put(
+        tmp_path,
+        "id,system,run,answer,url,rank,title\n"
+        "1,bot,1,Yes.,https://b.example/,2,B\n"
+        "1,bot,1,,https://a.example/,1,A\n"
+        "1,bot,2,Yes!,https://a.example/,1,A\n",
+    )
+    import_answers(study, path)
+    rows = study.load("citations")[["run", "rank", "url", "title"]].values.tolist()
+    assert rows == [
+        [1, 1, "https://a.example/", "A"],
+        [1, 2, "https://b.example/", "B"],
+        [2, 1, "https://a.example/", "A"],
+    ]
+    assert list(study.load("answers")["text"]) == ["Yes.", "Yes!"]
+
+
+def test_json_lines_take_lists_and_objects(study, tmp_path):
+    """Addresses may be a list of texts or of objects; an empty one is counted, not invented."""
+    rows = [
+        {"id": 1, "engine": "b", "answer": "A", "urls": ["https://a.example/1"]},
+        {"id": 2, "engine": "b", "answer": "B", "urls": [{"url": "https://a.example/2", "title": "T"}, {"url": ""}]},
+        {"id": 3, "engine": "b", "answer": "C", "urls": []},
+    ]  # fmt: skip
+    path = put(tmp_path, "\n".join(json.dumps(row) for row in rows), "a.jsonl")
+    done = import_answers(study, path)
+    assert (done.answers, done.citations, done.no_citations) == (3, 2, 1)
+    assert study.load("answers")["reason"].tolist()[1] == "1 citations without an address"
+    assert study.load("citations")["title"].tolist()[1] == "T"
+
+
+def test_blank_answers_are_outcomes(study, tmp_path):
+    """A blank answer is empty, unless it cites; a search tool has sources and no answer."""
+    path = put(tmp_path, "id,system,answer,url\n1,bot,,\n2,bot,,https://a.example/\n3,bot,Hm,\n")
+    import_answers(study, path)
+    assert list(study.load("answers")["outcome"]) == ["empty", "ok", "no_citations"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("engine,answer\nb,A\n", "row 1, column query_id: missing; add a column id, or question"),
+        ("id,answer\n1,A\n", "row 1, column system: missing; add a column system (or engine), or name the system"),
+        ("id,engine\n1,b\n", "row 1, column answer: missing; add a column answer, or urls, or both"),
+        ("id,query_id,engine,answer\n1,1,b,A\n", "row 1, column query_id: stands for the same as id; keep one of the two"),
+        ("id,engine,answer,url\n1,b,A,example.org/x\n", "row 2, column urls: 'example.org/x' is no web address; it must begin with http:// or https://"),
+        ("id,engine,answer,url\n1,b,A,https:///x\n", "row 2, column urls: 'https:///x' names no host; correct it or leave it out"),
+        ("id,engine,answer,url\n1,b,A,https://a.example/b c\n", "row 2, column urls: white space in 'https://a.example/b c'; write it as %20, or separate addresses with ' | '"),
+        ("id,engine,answer,url\n1,b,A,https://[::1/x\n", "row 2, column urls: 'https://[::1/x' is no web address (Invalid IPv6 URL); correct it or leave it out"),
+        ("id,engine,answer,url\n1,b,A,\"https://a.example/,https://b.example/\"\n", "row 2, column urls: several addresses in one: 'https://a.example/,https://b.example/'; separate them with ' | '"),
+        ("id,engine,answer,url\n1,b,A,https://a.example/\n1,b,A,https://a.example/\n", "row 3: repeats row 2 (the same citation again); remove one of the two, or number repetitions in a column run"),
+        ("id,engine,answer,url\n1,b,A,\n1,b,A,\n", "row 3: repeats row 2 (again); remove one of the two, or number repetitions in a column run"),
+        ("id,engine,answer\n1,b,A\n1,b,B\n", "row 3, column answer: differs from row 2, which is the same system, query and run; number repetitions in a column run (1 more after it)"),
+        ("id,engine,answer\n9,b,A\n", "row 2, column query_id: no query '9' in the study; known are 1, 2, 3; correct it, or add unknown queries"),
+        ("id,engine,question,answer\n1,b,Did it rain?,A\n", "row 2, column question: 'Did it rain?' is not query '1' of the study, which is 'Did the river fall?'; correct the id or the question"),
+        ("id,engine,answer,run\n1,b,A,first\n", "row 2, column run: must be a whole number from 1, found 'first'"),
+        ("id,engine,answer,url,rank\n1,b,A,https://a.example/,0\n", "row 2, column rank: must be a whole number from 1, found '0'"),
+        ("id,engine,answer,url,rank\n1,b,A,https://a.example/,1\n1,b,A,https://b.example/,1\n", "row 3, column rank: repeats row 2 (rank 1 again); remove one of the two, or number repetitions in a column run"),
+        ("id,engine,answer,outcome\n1,b,A,fine\n", "row 2, column outcome: must be one of ok, no_citations, empty, refused, failed, found 'fine'"),
+        ("id,engine,answer\n1,,A\n", "row 2, column system: empty; name the system"),
+        ("id,engine,answer\n,b,A\n", "row 2, column query_id: empty; say which query this answers"),
+        ("id,engine,answer\n1,b,Yes, it did\n", "row 2: 4 fields, the first line has 3; quote fields that hold a comma"),
+        ("", "the file is empty; the first line must name the columns"),
+        ("id,engine,answer\n", "no answer in this file"),
+        (b"id,engine,answer\n1,b,\xe9\n", "not UTF-8 at byte 21; save the file as UTF-8"),
+    ],
+)  # fmt: skip
+def test_every_fault_is_one_clear_line(study, tmp_path, content, message):
+    """A fault names file, row, column and what to do, and nothing is written."""
+    assert refused(study, put(tmp_path, content)) == message
+
+
+def test_check_lists_every_fault_by_row(study, tmp_path):
+    """The checker says what is wrong with each row before anything runs."""
+    path = put(
+        tmp_path,
+        "id,engine,answer,url\n1,b,A,www.a.example\n2,,B,\n3,b,C,https://a.example/\n7,b,D,\n",
+    )
+    assert [(fault.row, fault.column) for fault in check_answers(path)] == [
+        (2, "urls"),
+        (3, "system"),
+    ]
+    assert [(fault.row, fault.column) for fault in check_answers(path, study=study)] == [
+        (2, "urls"),
+        (3, "system"),
+        (5, "query_id"),
+    ]
+    assert check_answers(put(tmp_path, BOT), study=study) == []
+    assert not study.has("answers")
+
+
+def test_unknown_queries_are_added_when_told(study, tmp_path):
+    """New queries need a text and a category, and get an id when they have none."""
+    path = put(tmp_path, "engine,question,answer\nb,Is it deep?,A\nb,Why?,B\n")
+    message = refused(study, path, unknown_queries="add")
+    assert message.startswith("row 2, column category: query 'q004' is new and has no category;")
+    done = import_answers(study, path, unknown_queries="add", category="factual")
+    assert done.new_queries == 1
+    assert list(study.load("queries")["query_id"]) == ["1", "2", "3", "q004"]
+    assert list(study.load("answers")["query_id"]) == ["q004", "2"]
+    study.validate()
+
+
+def test_a_second_import_is_refused_or_replaces(study, tmp_path):
+    """An answer that is there already is never doubled, and its old citations go with it."""
+    import_answers(study, put(tmp_path, BOT))
+    with pytest.raises(StudyError, match="row 2: the study has an answer of 'my-bot' to query '1'"):
+        import_answers(study, put(tmp_path, BOT))
+    path = put(tmp_path, "id,engine,answer,url\n2,my-bot,New,https://new.example/\n")
+    import_answers(study, path, present="replace")
+    answers = study.load("answers").set_index("query_id")
+    assert len(answers) == 3
+    assert answers.loc["2", "text"] == "New"
+    assert list(study.load("citations")["url"]) == [
+        "https://example.org/review",
+        "https://new.example/",
+    ]
+
+
+def test_system_may_be_named_for_the_whole_file(study, tmp_path):
+    """A file of one system needs no column for it."""
+    import_answers(study, put(tmp_path, "id,answer\n1,A\n"), system="mine")
+    assert list(study.load("answers")["system"]) == ["mine"]
+
+
+def test_formulas_and_words_stay_text(study, tmp_path):
+    """Nothing in a field is read as a number, a missing value or a formula."""
+    import_answers(study, put(tmp_path, "id,engine,answer\n1,NA,NA\n2,NA,=1+1\n3,NA,001\n"))
+    assert list(study.load("answers")["text"]) == ["NA", "=1+1", "001"]
+    assert set(study.load("answers")["system"]) == {"NA"}
