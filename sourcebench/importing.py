@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sourcebench.answerfile import AnswerFile, Fault, read_answers
-from sourcebench.replies import Answer, answer_row, citation_rows
+from sourcebench.answers import store_answers
+from sourcebench.replies import Answer
 from sourcebench.schema import CATEGORIES
 from sourcebench.study import StudyError
 
@@ -116,7 +117,7 @@ def import_answers(
     refuse(Path(path), found.faults)
     if not found.answers:
         raise StudyError(f"{path}: no answer in this file")
-    store(study, found.answers, new)
+    store_answers(study, found.answers, new)
     return summary(found.answers, new, found.unused)
 
 
@@ -142,31 +143,6 @@ def summary(
         new_queries=len(new),
         unused_columns=tuple(unused),
     )
-
-
-def store(study: Study, answers: Sequence[Answer], new_queries: Sequence[dict[str, Any]]) -> None:
-    """Write answers and citations, in place of those of the same system, query and run."""
-    import pandas as pd
-
-    key = ["system", "query_id", "run"]
-    if new_queries:
-        study.save("queries", _joined(study.load("queries"), new_queries))
-    given = pd.DataFrame([(a.system, a.query_id, a.run) for a in answers], columns=key)
-    taken = pd.MultiIndex.from_frame(given)
-    for name, rows in (
-        ("citations", [row for answer in answers for row in citation_rows(answer)]),
-        ("answers", [answer_row(answer) for answer in answers]),
-    ):
-        kept = study.load(name)
-        if len(kept):
-            kept = kept[~pd.MultiIndex.from_frame(kept[key].astype({"run": int})).isin(taken)]
-        study.save(name, _joined(kept, rows))
-
-
-def _joined(frame, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a frame, with None for what is missing, and further rows."""
-    kept = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
-    return [*kept, *rows]
 
 
 # --- queries -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -89,7 +90,7 @@ def send(
     key
         The key: wherever the reply repeats it, it is replaced.
     timeout
-        Seconds to connect, and to wait between two pieces of the reply.
+        Seconds until the reply has to be there whole.
 
     Raises
     ------
@@ -104,9 +105,9 @@ def send(
     try:
         with http.request(
             method, url, headers=headers, timeout=(min(timeout, 30), timeout), stream=True,
-            allow_redirects=False, **sent,
+            allow_redirects=False, auth=_as_given, **sent,
         ) as reply:  # fmt: skip
-            body = _bounded(reply)
+            body = _bounded(reply, time.monotonic() + timeout)
             status, given = reply.status_code, reply.headers
     except requests.Timeout:
         raise EngineError(f"no reply within {timeout:g} seconds", kind="timeout") from None
@@ -119,14 +120,21 @@ def send(
     return Exchange(method, url, json if json is not None else params or {}, status, body, kept)
 
 
-def _bounded(reply: Any) -> bytes:
-    """Read a reply piece by piece, up to the bound."""
+def _bounded(reply: Any, until: float) -> bytes:
+    """Read a reply piece by piece, up to the bounds in size and time."""
     body = bytearray()
-    for piece in reply.iter_content(65536):
+    for piece in reply.iter_content(8192):
         body += piece
         if len(body) > MAX_BYTES:
             raise EngineError(f"the reply is longer than {MAX_BYTES} bytes", kind="too_large")
+        if time.monotonic() > until:
+            raise EngineError("the reply did not end in time", kind="timeout")
     return bytes(body)
+
+
+def _as_given(request: Any) -> Any:
+    """Leave a request as it is, so that no password from the user's netrc takes the key's place."""
+    return request
 
 
 def _fault(error: BaseException) -> str:
