@@ -6,8 +6,9 @@ score), pages.csv (url, file, content_type) and html/<file>.html.gz. Skill is 1 
 best constant score); 0 is what always saying the commonest score earns. Labels are named by their
 annotator: a reader need not be a person.
 
-Two checks that nothing was fitted to these pages: the skill on random halves of the queries, and the
-skill when every threshold is moved by up to a quarter at random.
+Two checks of how much hangs on single pages or values: the skill on random halves of the queries, and
+the skill when every threshold is moved by up to a quarter at random. They say nothing of pages that
+nobody had in view when the rules were written.
 """
 
 from __future__ import annotations

@@ -3,7 +3,11 @@
 It is a baseline, not a referee. It counts what a page shows (dates, bylines, addresses, links, words)
 and maps the counts to the rubric's levels with the round thresholds of `thresholds.csv`, which says
 why each has its value. It can't tell a calm falsehood from a fact, nor an answer from a page that
-shares its words; it needs no model and no network, costs milliseconds, and always says the same.
+shares its words; it sees no overlays that scripts draw and never calls an author invented. It needs
+no model and no network, costs milliseconds, and always says the same.
+
+The values were set by hand with 54 saved and 20 made pages in view, never fitted: agreement on those
+pages is what the rules can do at best. `benchmarks/judge_skill.py` measures it on any labelled study.
 """
 
 from __future__ import annotations
