@@ -6,7 +6,7 @@ import csv
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -19,6 +19,12 @@ from sourcebench.records import Link, Packet
 HERE = Path(__file__).parent
 CUES_FILE = HERE / "cues.toml"
 SITES_FILE = HERE / "sites.csv"
+
+# What the rubric calls primary sources: government, university, research.
+PRIMARY = ("government", "academic", "scholarly", "public_body", "institution")
+
+Finding = tuple[int | None, str]  # a score, or none, and what was seen
+Table = Mapping[str, Mapping[str, float]]  # thresholds: metric -> name -> value
 
 # A judge reads no more of a page than this; the rest can't change a verdict, only its cost.
 TEXT_CHARS = 100_000
@@ -52,6 +58,16 @@ _COPYRIGHT = re.compile(
     r"([A-ZÄÖÜ][\w&.'-]{1,40}(?:[ ][\w&.'-]{1,40}){0,5})",
     re.IGNORECASE,
 )
+
+
+def few(items: Sequence[str], most: int = 3) -> str:
+    """Return the first items in one short string."""
+    return ", ".join(items[:most])
+
+
+def step(value: float, *cuts: float) -> int:
+    """Return 1 plus the number of cuts that a value reaches."""
+    return 1 + sum(value >= cut for cut in cuts)
 
 
 @cache
