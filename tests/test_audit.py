@@ -13,7 +13,6 @@ from sourcebench.audit import audit_table, read_leaderboard, run_audit
 from sourcebench.categories import most_sources, share_needed, whole_solutions
 from sourcebench.consistency import check_ranks
 from sourcebench.copies import check_copied_rows, check_repeated_block
-from sourcebench.counts import check_interval, check_percentages, interval_strength
 from sourcebench.findings import (
     FOLLOWS,
     KINDS,
@@ -31,6 +30,7 @@ from sourcebench.grim import common_ns, printed_cells
 from sourcebench.leverage import check_one_system
 from sourcebench.paper import read_notebook
 from sourcebench.published import printed_table, published_table
+from sourcebench.rates import check_interval, check_percentages, interval_strength
 from sourcebench.recompute import off_rows, recompute
 from sourcebench.rubric import CODES, WEIGHTS
 from sourcebench.sections.audit import findings_table, recomputed_table, system_correlations_table
