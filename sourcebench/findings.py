@@ -21,7 +21,7 @@ Kind = Literal["follows from the printed numbers", "likely", "needs release"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor", "note")
 KINDS: tuple[Kind, ...] = ("follows from the printed numbers", "likely", "needs release")
 # A report names no more cells than this one by one.
-MOST_CELLS = 8
+MOST_CELLS = 4
 
 FOLLOWS, LIKELY, NEEDS_RELEASE = KINDS
 

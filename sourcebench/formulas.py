@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from sourcebench.findings import FOLLOWS, LIKELY, Finding, cell_name
-from sourcebench.grim import printed_cells
+from sourcebench.grim import Printed, printed_cells
 from sourcebench.recompute import both_signs, off_rows
 from sourcebench.rubric import SCALE
 
 # Searching every formula costs len(LEVELS) ** metrics; eight metrics take a tenth of a second.
 LEVELS = (0.0, 1.0, 1.5, 2.0)
 MOST_METRICS = 8
+
+# Formulas that come this close to a row are counted to judge how many fit by accident.
+NEAR = 0.5
 
 # A formula that fits by accident more often than this explains nothing.
 SURE = 0.01
@@ -30,6 +32,12 @@ class Formula:
     divisor: float
     lowest: float  # subtracted from each score first: 0, or the low end of the scale
     error: float
+    out_of: float = 100
+
+    def value(self, cells: Mapping[str, Printed]) -> float:
+        """Return what the formula makes of a row of printed scores."""
+        total = sum(w * (float(cells[metric].value) - self.lowest) for metric, w in self.weights)
+        return self.out_of * total / self.divisor
 
     def __str__(self) -> str:
         """Return the formula in words."""
@@ -77,25 +85,46 @@ def search_formulas(
     rows = [values for values in cells.values() if len(values) == len(metrics) + 1]
     if len(rows) < 2:
         raise ValueError(f"a search over formulas for {column!r} needs two complete rows")
-    grid = np.array(list(itertools.product(LEVELS, repeat=len(metrics))))[1:]
-    score = np.array([[float(row[m].value) for m in metrics] for row in rows])
-    half = np.array([[float(row[m].half) for m in metrics] for row in rows])
-    target = np.array([float(row[column].value) for row in rows])
-    slack = np.array([float(row[column].half) for row in rows]) + 1e-9
-    found, tried, near = {}, 0, 0.0
+    grid = np.stack(np.meshgrid(*[LEVELS] * len(metrics), indexing="ij"), -1)
+    grid = grid.reshape(-1, len(metrics))[1:]
+    found, tried, chance = {}, 0, 0.0
     for divisor, lowest in _divisors(grid, _stated(weights)[1]):
-        with_unit = out_of * grid / divisor[:, None]
-        error = np.abs(with_unit @ (score - lowest).T - target)
-        allowed = with_unit @ half.T + slack
+        unit = out_of / divisor
+        fits, errors, accidental = _fitting(grid, unit, lowest, rows, column)
         tried += len(grid)
-        close = (error <= 0.5).all(axis=1)
-        near += float((np.minimum(1.0, allowed[close] / 0.5)).prod(axis=1).sum())
-        for i in np.flatnonzero((error <= allowed).all(axis=1)):
-            key = (*np.round(with_unit[i], 9), lowest)
+        chance += accidental
+        for i, error in zip(fits, errors, strict=True):
+            key = (*np.round(grid[i] * unit[i], 9), lowest)
             pairs = tuple(zip(metrics, map(float, grid[i]), strict=True))
-            formula = Formula(pairs, float(divisor[i]), lowest, float(error[i].max()))
+            formula = Formula(pairs, float(divisor[i]), lowest, float(error), out_of)
             found.setdefault(key, formula)
-    return sorted(found.values(), key=lambda f: f.error), tried, near
+    return sorted(found.values(), key=lambda f: f.error), tried, chance
+
+
+def _fitting(
+    grid: np.ndarray,
+    unit: np.ndarray,
+    lowest: float,
+    rows: Sequence[Mapping[str, Printed]],
+    column: str,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the weight rows that give a column, their largest errors, and the accidental fits.
+
+    Row by row, only what is still near is kept, so that long tables cost no more than short ones.
+    """
+    left = np.arange(len(grid))
+    fits, worst, share = np.ones(len(grid), bool), np.zeros(len(grid)), np.ones(len(grid))
+    for row in rows:
+        *scores, target = [float(cell.value) for cell in row.values()]
+        *halves, slack = [float(cell.half) for cell in row.values()]
+        error = np.abs(unit[left] * (grid[left] @ (np.array(scores) - lowest)) - target)
+        allowed = unit[left] * (grid[left] @ np.array(halves)) + slack + 1e-9
+        near = error <= np.maximum(NEAR, allowed)
+        fits = (fits & (error <= allowed))[near]
+        worst = np.maximum(worst, error)[near]
+        share = (share * np.minimum(1.0, allowed / NEAR))[near]
+        left = left[near]
+    return left[fits], worst[fits], float(share.sum())
 
 
 def _divisors(grid: np.ndarray, stated: float) -> list[tuple[np.ndarray, float]]:
@@ -123,7 +152,10 @@ def check_formula(
     A formula is reported as an explanation only if few would fit by accident (`SURE`).
     """
     off = off_rows(frame, column, weights, out_of)
-    if not off or len(weights) > MOST_METRICS or len(frame) < 2:
+    complete = [
+        c for c in printed_cells(frame, [*weights, column]).values() if len(c) > len(weights)
+    ]
+    if not off or len(weights) > MOST_METRICS or len(complete) < 2:
         return []
     formulas, tried, chance = search_formulas(frame, column, weights, out_of)
     if formulas and chance > SURE:

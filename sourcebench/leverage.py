@@ -13,6 +13,13 @@ def leverage(values: pd.Series) -> pd.Series:
     return 1 / len(values) + centred**2 / (centred**2).sum()
 
 
+def carrying_system(x: pd.Series, y: pd.Series) -> str:
+    """Return the system without which the correlation of two columns is weakest."""
+    from sourcebench.correlate import pearson
+
+    return min(x.index, key=lambda row: abs(pearson(x.drop(row), y.drop(row))))
+
+
 def check_one_system(
     x: pd.Series, y: pd.Series, table: str = "", level: float = 0.95
 ) -> list[Finding]:
@@ -37,9 +44,8 @@ def check_one_system(
     whole = system_correlation(x, y, level=level)
     if whole.claim.holds:
         return []
-    rest = {row: system_correlation(x.drop(row), y.drop(row), level=level) for row in x.index}
-    carrier = min(rest, key=lambda row: abs(rest[row].r))
-    without = rest[carrier]
+    carrier = carrying_system(x, y)
+    without = system_correlation(x.drop(carrier), y.drop(carrier), level=level)
     return [
         Finding(
             check=f"the correlation of {x.name} and {y.name} rests on {carrier}",
