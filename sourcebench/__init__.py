@@ -8,12 +8,12 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "audit": ["audit_table", "read_leaderboard", "run_audit"],
+        "audit.table": ["audit_table", "read_leaderboard", "run_audit"],
         "correlate": ["metric_correlations"],
         "figures": ["confusion", "save_figure"],
         "findings": ["findings_html", "findings_markdown", "findings_text"],
         "published": ["load_published", "published_table"],
-        "published_audit": [
+        "audit.published": [
             "answer_findings",
             "audit_published",
             "category_findings",

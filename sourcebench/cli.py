@@ -149,6 +149,16 @@ def import_(answers: Path, study: Path, base, system, add_queries: bool, categor
 
 
 @main.command()
+@click.argument("leaderboard", type=click.Path(path_type=Path))
+@clear_errors
+def audit(leaderboard: Path) -> None:
+    """Check what the numbers of a leaderboard (CSV) say about themselves."""
+    from sourcebench.audit import run_audit
+
+    click.echo(run_audit(leaderboard))
+
+
+@main.command()
 @click.argument("study", type=click.Path(path_type=Path))
 @clear_errors
 def sample(study: Path) -> None:

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sourcebench import published_audit
-from sourcebench.audit import audit_table, read_leaderboard, run_audit
-from sourcebench.categories import most_sources, share_needed, whole_solutions
-from sourcebench.consistency import check_ranks
-from sourcebench.copies import check_copied_rows, check_repeated_block
-from sourcebench.findings import (
+from sourcebench.audit import published as published_audit
+from sourcebench.audit.categories import most_sources, share_needed, whole_solutions
+from sourcebench.audit.consistency import check_ranks
+from sourcebench.audit.copies import check_copied_rows, check_repeated_block
+from sourcebench.audit.findings import (
     FOLLOWS,
     KINDS,
     LIKELY,
@@ -25,13 +24,14 @@ from sourcebench.findings import (
     findings_markdown,
     findings_text,
 )
-from sourcebench.formulas import search_formulas
-from sourcebench.grim import common_ns, printed_cells
-from sourcebench.leverage import check_one_system
+from sourcebench.audit.formulas import search_formulas
+from sourcebench.audit.grim import common_ns, printed_cells
+from sourcebench.audit.leverage import check_one_system
+from sourcebench.audit.rates import check_interval, check_percentages, interval_strength
+from sourcebench.audit.recompute import off_rows, recompute
+from sourcebench.audit.table import audit_table, read_leaderboard, run_audit
 from sourcebench.paper import read_notebook
 from sourcebench.published import printed_table, published_table
-from sourcebench.rates import check_interval, check_percentages, interval_strength
-from sourcebench.recompute import off_rows, recompute
 from sourcebench.rubric import CODES, WEIGHTS
 from sourcebench.sections.audit import findings_table, recomputed_table, system_correlations_table
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from sourcebench.audit.findings import Finding, findings_frame
+from sourcebench.audit.formulas import search_formulas
+from sourcebench.audit.grim import printed_cells
+from sourcebench.audit.leverage import carrying_system
+from sourcebench.audit.recompute import recompute
 from sourcebench.correlate import exact_orders, system_correlation
-from sourcebench.findings import Finding, findings_frame
-from sourcebench.formulas import search_formulas
-from sourcebench.grim import printed_cells
-from sourcebench.leverage import carrying_system
 from sourcebench.published import printed_table, published_table
-from sourcebench.recompute import recompute
 from sourcebench.render import interval, rounded
 from sourcebench.rubric import CODES, WEIGHTS
 from sourcebench.tables import PaperTable

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sourcebench.findings import FOLLOWS, LIKELY, Finding, cell_name
-from sourcebench.grim import Printed, printed_cells
-from sourcebench.recompute import both_signs, off_rows
+from sourcebench.audit.findings import FOLLOWS, LIKELY, Finding, cell_name
+from sourcebench.audit.grim import Printed, printed_cells
+from sourcebench.audit.recompute import both_signs, off_rows
 from sourcebench.rubric import SCALE
 
 # Searching every formula costs len(LEVELS) ** metrics; eight metrics take a tenth of a second.

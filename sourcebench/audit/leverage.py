@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sourcebench.findings import FOLLOWS, Finding, cell_name
+from sourcebench.audit.findings import FOLLOWS, Finding, cell_name
 
 
 def leverage(values: pd.Series) -> pd.Series:

@@ -9,8 +9,8 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from sourcebench.findings import FOLLOWS, LIKELY, Finding, cell_name
-from sourcebench.grim import Printed, possible_sums, printed_cells
+from sourcebench.audit.findings import FOLLOWS, LIKELY, Finding, cell_name
+from sourcebench.audit.grim import Printed, possible_sums, printed_cells
 from sourcebench.rubric import SCALE, WEIGHTS
 
 Cells = Mapping[str, Printed]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from sourcebench.findings import FOLLOWS, Finding, cell_name
-from sourcebench.grim import Printed, printed_cells
+from sourcebench.audit.findings import FOLLOWS, Finding, cell_name
+from sourcebench.audit.grim import Printed, printed_cells
 
 Cells = Mapping[str, Printed]
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import pandas as pd
 
-from sourcebench.findings import FOLLOWS, LIKELY, Finding, cell_name
-from sourcebench.grim import Printed, printed_cells
+from sourcebench.audit.findings import FOLLOWS, LIKELY, Finding, cell_name
+from sourcebench.audit.grim import Printed, printed_cells
 from sourcebench.rubric import SCALE
 
 Cells = Mapping[str, Printed]

@@ -11,18 +11,23 @@ from dataclasses import replace
 
 import pandas as pd
 
-from sourcebench.audit import WEIGHTED, audit_table
-from sourcebench.categories import check_categories
-from sourcebench.consistency import check_ranks, check_same, check_sorted
-from sourcebench.copies import check_copied_rows, check_repeated_block, check_repeated_cells
-from sourcebench.counts import check_sizes
-from sourcebench.findings import LIKELY, Finding, by_weight
-from sourcebench.formulas import check_formula
-from sourcebench.grim import common_ns, near_ns, printed_cells
-from sourcebench.leverage import check_one_system
+from sourcebench.audit.categories import check_categories
+from sourcebench.audit.consistency import check_ranks, check_same, check_sorted
+from sourcebench.audit.copies import check_copied_rows, check_repeated_block, check_repeated_cells
+from sourcebench.audit.counts import check_sizes
+from sourcebench.audit.findings import LIKELY, Finding, by_weight
+from sourcebench.audit.formulas import check_formula
+from sourcebench.audit.grim import common_ns, near_ns, printed_cells
+from sourcebench.audit.leverage import check_one_system
+from sourcebench.audit.rates import (
+    check_interval,
+    check_percentages,
+    check_rates_alike,
+    counts_over_runs,
+)
+from sourcebench.audit.recompute import check_column, check_order, recompute
+from sourcebench.audit.table import WEIGHTED, audit_table
 from sourcebench.published import FULL_NAMES, load_published, printed_table, published_table
-from sourcebench.rates import check_interval, check_percentages, check_rates_alike, counts_over_runs
-from sourcebench.recompute import check_column, check_order, recompute
 from sourcebench.rubric import CODES, WEIGHTS
 
 QUERIES_PER_CATEGORY = 20

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from sourcebench.grim import NearFit, Printed, near_ns, possible_sums, read_printed
+from sourcebench.audit.grim import NearFit, Printed, near_ns, possible_sums, read_printed
 from sourcebench.intervals import weighted_score
 from sourcebench.published import printed_table
 from sourcebench.rubric import CODES, SCALE

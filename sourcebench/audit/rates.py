@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sourcebench.findings import FOLLOWS, LIKELY, Finding, cell_name
-from sourcebench.grim import Printed, common_ns, possible_ns, possible_sums, read_printed
+from sourcebench.audit.findings import FOLLOWS, LIKELY, Finding, cell_name
+from sourcebench.audit.grim import Printed, common_ns, possible_ns, possible_sums, read_printed
 
 
 def check_percentages(

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from sourcebench.consistency import check_range, check_ranks
-from sourcebench.copies import ALPHA, check_copied_rows, check_repeated_cells
-from sourcebench.counts import check_common_n, check_means
-from sourcebench.findings import Finding, by_weight, cleaned, findings_text
-from sourcebench.formulas import check_formula
-from sourcebench.grim import BLANK, read_printed
-from sourcebench.rates import check_percentages
-from sourcebench.recompute import check_column, check_order, check_together
+from sourcebench.audit.consistency import check_range, check_ranks
+from sourcebench.audit.copies import ALPHA, check_copied_rows, check_repeated_cells
+from sourcebench.audit.counts import check_common_n, check_means
+from sourcebench.audit.findings import Finding, by_weight, cleaned, findings_text
+from sourcebench.audit.formulas import check_formula
+from sourcebench.audit.grim import BLANK, read_printed
+from sourcebench.audit.rates import check_percentages
+from sourcebench.audit.recompute import check_column, check_order, check_together
 from sourcebench.rubric import CODES, SCALE, WEIGHTS
 
 AVERAGE, WEIGHTED, RANK, SOURCES = "Avg", "Weighted", "Rank", "n"

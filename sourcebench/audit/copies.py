@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from sourcebench.findings import FOLLOWS, NEEDS_RELEASE, Finding, cell_name
-from sourcebench.grim import common_ns, printed_cells
+from sourcebench.audit.findings import FOLLOWS, NEEDS_RELEASE, Finding, cell_name
+from sourcebench.audit.grim import common_ns, printed_cells
 
 # Repeats that unrelated numbers would show more often than this are not reported.
 ALPHA = 0.01

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from sourcebench.findings import FOLLOWS, LIKELY, Finding, cell_name
-from sourcebench.grim import (
+from sourcebench.audit.findings import FOLLOWS, LIKELY, Finding, cell_name
+from sourcebench.audit.grim import (
     Printed,
     chance_of_fit,
     common_ns,
