@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "audit.table": ["audit_table", "read_leaderboard", "run_audit"],
         "correlate": ["metric_correlations"],
         "figures": ["confusion", "save_figure"],
-        "findings": ["findings_html", "findings_markdown", "findings_text"],
+        "audit.findings": ["findings_html", "findings_markdown", "findings_text"],
         "published": ["load_published", "published_table"],
         "audit.published": [
             "answer_findings",
