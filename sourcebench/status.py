@@ -119,13 +119,15 @@ def _citations(study: Study, key: str) -> list[str]:
 
 def _row(study: Study, table: str, key: str) -> list[str]:
     """Return what a table says of a page, field by field."""
+    import pandas as pd
+
     rows = study.load(table)
     rows = rows[rows["page_id"] == key]
     return [
         f"  {name}: {value}"
         for row in rows.to_dict(orient="records")
         for name, value in row.items()
-        if name != "page_id" and value == value and value is not None and str(value) != "<NA>"
+        if name != "page_id" and not pd.isna(value)
     ]
 
 
@@ -154,8 +156,10 @@ def _scores(study: Study, table: str, key: str, who: str) -> list[str]:
 
 def _score_line(row: dict[str, Any], who: str) -> str:
     """Return one verdict or label on a line."""
+    import pandas as pd
+
     query = f" for {row['query_id']}" if isinstance(row["query_id"], str) else ""
-    score = row["score"] if row["score"] == row["score"] and str(row["score"]) != "<NA>" else "-"
+    score = "-" if pd.isna(row["score"]) else row["score"]
     outcome = row.get("outcome", "scored")
     mark = "" if outcome == "scored" else f" [{outcome}]"
     reason = row["reason"] if isinstance(row["reason"], str) else ""
