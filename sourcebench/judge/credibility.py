@@ -9,6 +9,8 @@ from datetime import date
 from sourcebench.judge.evidence import PRIMARY, Finding, Page, Table, cues, few, registered, words
 from sourcebench.records import Author, Dated
 
+# Sellers have to say where they are, and forums are not by those who run them.
+SELLING_KINDS = ("shop", "press_release", "forum")
 UNSIGNED_KINDS = ("encyclopedia", "medical", "documentation", "press_release", "pdf")
 _MADE_FOR_SEARCH = re.compile(
     r"^(?:the)?(?:top\d*|best|cheap|buy)|\d{2,}|deals?|coupon|discount|-.*-"
@@ -190,7 +192,9 @@ def authority(page: Page, table: Table) -> Finding:
     if _MADE_FOR_SEARCH.search(registered(page.host)) and sold >= t["sold_2"]:
         return 2, f"{page.host}: a name made for search, {sold} paid links"
     signs = page.labelled("establishment")
-    signs += [x for x in (page.address, page.telephone, page.owner) if x][:1]
+    if page.packet.kind not in SELLING_KINDS:
+        signs += (page.labelled("about") + page.labelled("imprint"))[:1]
+        signs += [x for x in (page.address, page.telephone) if x][:1]
     if len(signs) >= t["established_4"]:
         return 4, f"{page.host}: not listed; established by {few(signs)}"
-    return 3, f"{page.host}: not listed, {len(signs)} signs of an established organisation"
+    return 3, f"{page.host}: not listed, {few(signs) or 'no'} sign of an established organisation"

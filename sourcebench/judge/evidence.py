@@ -99,7 +99,13 @@ def cue_counts(tokens: list[str]) -> Counter[tuple[str, ...]]:
 
 @cache
 def sites() -> dict[str, str]:
-    """Return the kind of each listed site; top-level domains start with a dot."""
+    """Return the kind of each listed site; top-level domains start with a dot.
+
+    The list holds classes that can be named without looking at a page: agencies, national media,
+    scholarly publishers, public bodies, well-known specialists and brands, hosts of blogs, sites that
+    public bodies or encyclopedia editors name for disinformation, and top-level domains that abuse
+    reports name. All other sites are judged by what their pages show.
+    """
     with SITES_FILE.open(encoding="utf-8", newline="") as lines:
         return {row["site"]: row["kind"] for row in csv.DictReader(lines)}
 
