@@ -124,7 +124,6 @@ def links(text: str) -> list[Mention]:
                 address = trimmed(match.group(match.lastindex or 0))
                 end = match.start(match.lastindex or 0) + len(address)
                 found.append(Mention(match.start(), end, _absolute(address)))
-                taken = sorted([*taken, (match.start(), end)]) if pattern is _DOI else taken
         taken = sorted((mention.start, mention.end) for mention in found)
     return sorted(found, key=lambda mention: mention.start)
 
