@@ -56,7 +56,9 @@ class Robots:
     def delay(self, url: str) -> float:
         """Return the seconds between requests that the rules read so far ask for, else 0."""
         rules = self._rules.get(_origin(url))
-        asked = None if rules is None or isinstance(rules, Failure) else rules.crawl_delay(self._name)
+        asked = (
+            None if rules is None or isinstance(rules, Failure) else rules.crawl_delay(self._name)
+        )
         return min(asked or 0.0, _LONGEST_DELAY)
 
     def _read(self, origin: str) -> Any:

@@ -154,7 +154,9 @@ class Web:
             "Accept-Language": "en,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br",
         }
-        self._adapter = _adapter(self._connect, self._watch_socket, _trust(ca_file), pools, per_host)
+        self._adapter = _adapter(
+            self._connect, self._watch_socket, _trust(ca_file), pools, per_host
+        )
 
     def close(self) -> None:
         """Close all connections."""
