@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import queue
 import re
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urljoin
 
@@ -108,6 +111,26 @@ def find_addresses(
     return public
 
 
+def _in_time(lookup: Callable, seconds: float, host: str, port: int, **kind: Any) -> list:
+    """Look a host up in a thread of its own, since a lookup knows no timeout."""
+    results: queue.SimpleQueue = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            results.put(lookup(host, port, **kind))
+        except Exception as error:
+            results.put(error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    try:
+        found = results.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError("no answer to the name lookup in time") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
 # --- one request ---------------------------------------------------------------------------------
 
 
@@ -141,23 +164,28 @@ class Web:
         pools: int = 64,
         per_host: int = 1,
         resolver: Resolver | None = None,
-        ca_file: str | None = None,
+        ca_file: str | Path | None = None,
         lookup: Callable = socket.getaddrinfo,
     ):
         self.max_bytes = max_bytes
         self.connect_timeout = connect_timeout
         self._resolver, self._lookup = resolver, lookup
         self._watches = threading.local()
+        self._open_watches: set[_Watch] = set()
         self._headers = {
             "User-Agent": user_agent,
             "Accept": "text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8",
             "Accept-Language": "en,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br",
         }
-        self._adapter = _adapter(self._connect, self._watch_socket, _trust(ca_file), pools, per_host)
+        self._adapter = _adapter(
+            self._connect, self._watch_socket, _trust(ca_file), pools, per_host
+        )
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, also those in use."""
+        for watch in list(self._open_watches):
+            watch.expire()
         self._adapter.close()
 
     def get(self, url: str, *, deadline: float, fetched_at: str, cookies: Any = None) -> Snapshot:
@@ -217,7 +245,8 @@ class Web:
     def _connect(self, host: str, port: int, scheme: str) -> tuple[socket.socket, Address]:
         """Connect to an address of a host that may be visited; return the socket and that address."""
         fault: OSError | None = None
-        for address in find_addresses(scheme, host, port, self._resolver, self._lookup):
+        lookup = partial(_in_time, self._lookup, self.connect_timeout)
+        for address in find_addresses(scheme, host, port, self._resolver, lookup):
             try:
                 sock = socket.create_connection(address[:2], self.connect_timeout)
             except OSError as error:
@@ -232,6 +261,7 @@ class Web:
     def _watch(self, deadline: float) -> Iterator[_Watch]:
         """Cut off the connections of this thread when the deadline passes."""
         watch = self._watches.current = _Watch()
+        self._open_watches.add(watch)
         timer = threading.Timer(deadline, watch.expire)
         timer.daemon = True
         timer.start()
@@ -239,6 +269,8 @@ class Web:
             yield watch
         finally:
             timer.cancel()
+            watch.release()
+            self._open_watches.discard(watch)
 
     def _watch_socket(self, sock: socket.socket, ip: str) -> None:
         """Put a connection under this thread's deadline."""
@@ -258,6 +290,10 @@ class _Watch:
             self._sockets.append(sock)
             if self.expired:
                 _cut(sock)
+
+    def release(self) -> None:
+        with self._lock:  # a connection that is kept open belongs to no exchange
+            self._sockets.clear()
 
     def expire(self) -> None:
         with self._lock:
@@ -317,7 +353,7 @@ def _adapter(
     return Adapter(pool_connections=pools, pool_maxsize=per_host)
 
 
-def _trust(ca_file: str | None) -> ssl.SSLContext:
+def _trust(ca_file: str | Path | None) -> ssl.SSLContext:
     """Return a context that verifies certificates and host names."""
     import certifi
 
