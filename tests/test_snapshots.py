@@ -13,11 +13,9 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 from warcio.warcwriter import WARCWriter
 
+from sourcebench.decoding import Decoder, TooLarge, Undecodable
 from sourcebench.snapshots import (
-    Decoder,
     Snapshot,
-    TooLarge,
-    Undecodable,
     append_snapshot,
     decoded_body,
     index_snapshots,
