@@ -36,9 +36,13 @@ class Address(NamedTuple):
 
 _NEVER = (
     "168.63.129.16/32",  # metadata of a cloud provider at a public address
+    "192.0.0.0/24",  # protocol assignments
+    "192.88.99.0/24",  # relays to 6to4, deprecated
     "64:ff9b:1::/48",  # local-use NAT64
     "2001::/23",  # Teredo and other protocol assignments
     "fec0::/10",  # site-local, deprecated
+    "3fff::/20",  # documentation
+    "5f00::/16",  # segment routing
     "::/96",  # IPv4-compatible, deprecated
 )
 _NEVER_NETWORKS = tuple(ipaddress.ip_network(network) for network in _NEVER)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 
-from sourcebench.fetchlog import (
-    UNTRIED,
-    Row,
-    cited_pages,
-    collection_day,
-    now_utc,
-    open_fetches,
-)
+from sourcebench.fetchlog import Row, cited_pages, collection_day, now_utc, open_fetches
 from sourcebench.records import FETCH_OUTCOMES
 from sourcebench.study import Study, StudyError
 from sourcebench.visits import FetchSettings, Visits
 from sourcebench.web import Resolver, Web
+
+# Outcomes that only say that a page was not looked at: the next run with a network looks.
+_UNTRIED = ("not_tried", "not_available_offline")
 
 
 def read_fetch_settings(study: Study) -> FetchSettings:
@@ -102,27 +99,25 @@ def fetch_study(
     if unknown := sorted(set(refetch) - set(FETCH_OUTCOMES)):
         raise ValueError(f"refetch: {unknown[0]!r} is none of {', '.join(FETCH_OUTCOMES)}")
     pages = cited_pages(study)
-    drop = {*refetch, *(() if offline else UNTRIED)}
-    rows = study.load("fetches")
-    standing = rows.loc[~rows["outcome"].isin(drop), "page_id"]
-    if set(pages) - set(standing):
-        with open_fetches(study, drop=drop) as (known, commit):
-            todo = {key: url for key, url in pages.items() if key not in known}
-            if offline:
-                commit([(_not_here(key, url), ()) for key, url in todo.items()])
-            else:
-                web = Web(
-                    user_agent=settings.user_agent,
-                    max_bytes=settings.max_bytes,
-                    pools=4 * concurrency,
-                    per_host=settings.per_host,
-                    resolver=resolver,
-                    ca_file=ca_file,
-                )
-                visits = Visits(web, settings, clock, collection_day(study), known, commit)
-                visits.run(todo, concurrency)
-        rows = study.load("fetches")
-    return {str(k): int(n) for k, n in rows["outcome"].value_counts().sort_index().items()}
+    dropped = {*refetch, *(() if offline else _UNTRIED)}
+    with open_fetches(study) as log:
+        again = {k for k, row in log.rows.items() if k in pages and row["outcome"] in dropped}
+        todo = {k: url for k, url in pages.items() if k in again or k not in log.rows}
+        log.drop(again)
+        if offline:
+            log.add((_not_here(key, url), ()) for key, url in todo.items())
+        elif todo:
+            web = Web(
+                user_agent=settings.user_agent,
+                max_bytes=settings.max_bytes,
+                pools=4 * concurrency,
+                per_host=settings.per_host,
+                resolver=resolver,
+                ca_file=ca_file,
+            )
+            Visits(web, settings, clock, collection_day(study), log).run(todo, concurrency)
+        outcomes = Counter(row["outcome"] for row in log.rows.values())
+    return dict(sorted(outcomes.items()))
 
 
 def _not_here(key: str, url: str) -> Row:

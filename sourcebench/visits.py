@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from requests.cookies import RequestsCookieJar
 
 from sourcebench import __version__, wayback
-from sourcebench.fetchlog import Commit, Row, iso_time
+from sourcebench.fetchlog import FetchLog, Row, iso_time
 from sourcebench.robots import Robots
 from sourcebench.snapshots import Decoder, Snapshot
 from sourcebench.turns import Turns
@@ -95,10 +95,8 @@ class Visits:
         Gives the time that is noted with a page, UTC.
     day
         Day that an archived capture should be near, YYYYMMDD.
-    known
-        Rows of pages that need no visit.
-    commit
-        Puts rows and their snapshots on disk.
+    log
+        Knows the pages that need no visit, and takes those that had one.
     """
 
     def __init__(
@@ -107,11 +105,10 @@ class Visits:
         settings: FetchSettings,
         clock: Callable[[], datetime],
         day: str,
-        known: dict[str, Row],
-        commit: Commit,
+        log: FetchLog,
     ):
         self.web, self.settings, self.clock, self.day = web, settings, clock, day
-        self.rows, self.commit = dict(known), commit
+        self.rows, self.log = dict(log.rows), log
         self.robots = Robots(web, settings.user_agent, settings.deadline)
         self.turns = Turns(settings.per_host)
         self.under_way: set[str] = set()
@@ -157,7 +154,7 @@ class Visits:
     def flush(self) -> int:
         """Write what is finished, and return how many pages that was."""
         finished, self.finished = self.finished, []
-        self.commit(finished)
+        self.log.add(finished)
         return len(finished)
 
     # --- one request, in a thread of its own ---

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from http.client import BadStatusLine, HTTPException
+from http.client import BadStatusLine, HTTPException, IncompleteRead
 from pathlib import Path
 from typing import Any
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -180,30 +180,33 @@ class _Watch:
     never ends a server that sends a byte a second."""
 
     def __init__(self):
-        self.expired, self.ip, self._sockets, self._lock = False, "", [], threading.Lock()
+        self.expired, self.ip, self._handles, self._lock = False, "", [], threading.Lock()
 
     def add(self, sock: socket.socket, ip: str) -> None:
+        """Watch a connection, by a handle of our own: TLS takes the socket's away."""
         with self._lock:
             self.ip = ip
-            self._sockets.append(sock)
+            self._handles.append(socket.fromfd(sock.fileno(), sock.family, sock.type))
             if self.expired:
-                _cut(sock)
-
-    def release(self) -> None:
-        with self._lock:  # a connection that is kept open belongs to no exchange
-            self._sockets.clear()
+                self._cut()
 
     def expire(self) -> None:
+        """End the connections, also while another thread reads from them."""
         with self._lock:
             self.expired = True
-            for sock in self._sockets:
-                _cut(sock)
+            self._cut()
 
+    def release(self) -> None:
+        """Let the connections go: one that is kept open belongs to no exchange."""
+        with self._lock:
+            for handle in self._handles:
+                handle.close()
+            self._handles.clear()
 
-def _cut(sock: socket.socket) -> None:
-    """End a connection, also while another thread reads from it."""
-    with suppress(OSError):  # already closed
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+    def _cut(self) -> None:
+        for handle in self._handles:
+            with suppress(OSError):  # already ended
+                handle.shutdown(socket.SHUT_RDWR)
 
 
 def _adapter(
@@ -268,7 +271,8 @@ def _received_headers(answer: requests.Response) -> tuple[tuple[str, str], ...]:
     a reader of the file must not look for them.
     """
     pairs = []
-    for name, value in answer.raw.headers.iteritems():
+    # requests and urllib3 put headers of one name together; http.client has them in order.
+    for name, value in answer.raw._original_response.msg.items():
         kept = "X-Archive-Orig-Transfer-Encoding" if name.lower() == "transfer-encoding" else name
         pairs.append((kept, re.sub(r"\s*[\r\n]\s*", " ", value).strip()))
     return tuple(pairs)
@@ -342,8 +346,9 @@ def _may_pass(chain: list[BaseException]) -> bool:
 def _words(chain: list[BaseException]) -> str:
     """Return a fault in one line."""
     for cause in chain:
-        if isinstance(cause, urllib3.exceptions.IncompleteRead):
-            return f"the answer ends after {cause.partial} bytes, {cause.expected} too early"
+        if isinstance(cause, IncompleteRead):
+            came = cause.partial if isinstance(cause.partial, int) else len(cause.partial)
+            return f"the answer ends after {came} bytes, {cause.expected} too early"
         if isinstance(cause, BadStatusLine) and not isinstance(cause, ConnectionError):
             return f"not an answer in HTTP: {cause.line[:60]!r}"
     last = chain[-1]
