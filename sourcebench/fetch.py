@@ -24,7 +24,7 @@ from requests.cookies import RequestsCookieJar
 from sourcebench import __version__
 from sourcebench.robots import Robots
 from sourcebench.schema import TABLES
-from sourcebench.snapshots import Decoder, Snapshot, open_snapshots
+from sourcebench.snapshots import Snapshot, decoded_body, open_snapshots
 from sourcebench.study import WARC, Study, StudyError, write_atomic
 from sourcebench.urls import is_redirector, page_id, split_url, unwrap
 from sourcebench.web import Failure, Resolver, Web, redirect_target
@@ -523,8 +523,7 @@ def _received(snapshot: Snapshot, limit: int) -> Row:
     import hashlib
 
     try:
-        decoder = Decoder(snapshot.header("Content-Encoding"), limit)
-        body = decoder.feed(snapshot.body)
+        body = decoded_body(snapshot, limit)
     except ValueError:
         body = snapshot.body
     media_type = snapshot.header("Content-Type").partition(";")[0].strip().lower()

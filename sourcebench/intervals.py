@@ -290,6 +290,21 @@ def clopper_pearson(successes: float, n: float, level: float = 0.95) -> tuple[fl
     return float(lower), float(upper)
 
 
+def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval of a share of independent trials (Wilson 1927).
+
+    Only for trials of which no two share a query; shares over sources need `cluster_mean`.
+    """
+    from scipy.special import ndtri
+
+    if not n > 0:
+        return NAN, NAN
+    z2, share = ndtri((1 + level) / 2) ** 2, successes / n
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return float(max(middle - half, 0)), float(min(middle + half, 1))
+
+
 def t_quantile(level: float, df: float) -> float:
     """Return the two-sided t quantile for a coverage `level`."""
     from scipy.special import stdtrit

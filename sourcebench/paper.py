@@ -122,10 +122,10 @@ def build(
     """
     checked = [read_notebook(path) for path in notebooks]
     for notebook in checked:
-        unknown = set(parameters) - set(notebook.parameters)
+        unknown = [name for name in parameters if name not in notebook.parameters]
         if unknown:
             raise NotebookError(
-                f"{notebook.path}: takes no parameter {sorted(unknown)[0]!r}; "
+                f"{notebook.path}: takes no parameter {unknown[0]!r}; "
                 f"its parameters cell has {', '.join(notebook.parameters)}"
             )
     build_dir.mkdir(parents=True, exist_ok=True)
@@ -143,12 +143,17 @@ def _run_all(stale, parameters, build_dir, out, common, jobs, say) -> list[Path]
     """Run notebooks side by side; the first failure stops what has not begun."""
     from concurrent.futures import ThreadPoolExecutor
 
+    from jupyter_core.utils import ensure_event_loop
+
     from sourcebench.warm import kernel_managers
 
     with kernel_managers() as manager, ThreadPoolExecutor(max_workers=jobs) as pool:
 
         def run(notebook: Notebook) -> Path:
-            done = _run_one(notebook, parameters, build_dir, out, manager)
+            try:
+                done = _run_one(notebook, parameters, build_dir, out, manager)
+            finally:
+                ensure_event_loop().close()  # the loop that this thread ran its kernel with
             record = _record(notebook, parameters, common, out)
             _record_path(notebook, build_dir).write_text(json.dumps(record, indent=1), "utf-8")
             say(f"{notebook.path.stem}: {len(notebook.outputs)} files")
@@ -182,7 +187,7 @@ def _run_one(notebook: Notebook, parameters, build_dir: Path, out: Path, manager
         )
     except papermill.PapermillExecutionError as error:
         raise NotebookError(
-            f"{notebook.path}: cell {error.exec_count} failed with {error.ename}: {error.evalue}; "
+            f"{notebook.path}: failed with {error.ename}: {error.evalue}; "
             f"the copy {partial} shows where"
         ) from None
     missing = [

@@ -18,7 +18,7 @@ COMPARED = (".csv", ".json", ".tex", ".html", ".svg")
 
 
 def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any] = print) -> None:
-    """Fetch, extract, judge and score; each stage does only what is missing.
+    """Fetch, extract, judge, score and measure; each stage does only what is missing.
 
     Parameters
     ----------
@@ -32,6 +32,7 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     from sourcebench.extract import extract_study
     from sourcebench.fetch import fetch_study
     from sourcebench.judge import judge_study
+    from sourcebench.measures import measure_study
     from sourcebench.score import score_study
 
     fetch_study(study, offline=offline)
@@ -42,6 +43,8 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     say(f"judge: {_counted(study, 'judgments')}")
     score_study(study)
     say(f"score: {_counted(study, 'scores')}")
+    measured = measure_study(study)
+    say(f"measure: {measured['value'].notna().sum()} of {len(measured)} answer measures")
 
 
 def _counted(study: Study, table: str) -> str:

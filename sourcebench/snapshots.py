@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 _GZIP = b"\x1f\x8b"
@@ -25,7 +25,9 @@ class Snapshot:
 
     `headers` are (name, value) pairs in the order received; `body` is as received, after the
     transfer encoding (chunks) and before the content encoding (gzip). `request` holds the
-    request's header pairs; `truncated` says why the body ends early: length or time, else empty.
+    request's header pairs; `truncated` is the WARC word for a body that ends early (length, time,
+    unspecified), else empty; `source` is where a stand-in comes from: the capture of an archive,
+    or a file.
     """
 
     url: str
@@ -37,6 +39,7 @@ class Snapshot:
     ip: str = ""
     request: tuple[tuple[str, str], ...] = ()
     truncated: str = ""
+    source: str = ""
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or an empty text."""
@@ -92,7 +95,11 @@ def _records(snapshot: Snapshot) -> bytes:
     from warcio.warcwriter import WARCWriter
 
     status = f"{snapshot.status} {snapshot.reason}".strip()
-    named = {"WARC-IP-Address": snapshot.ip, "WARC-Truncated": snapshot.truncated}
+    named = {
+        "WARC-IP-Address": snapshot.ip,
+        "WARC-Truncated": snapshot.truncated,
+        "WARC-Source-URI": snapshot.source,
+    }
     response_id = _record_id("response", snapshot)
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=True, warc_version="WARC/1.1")
@@ -159,50 +166,111 @@ def _warcinfo() -> bytes:
 
 # --- reading -------------------------------------------------------------------------------------
 
+BODY_LIMIT = 100_000_000  # bytes of one body that are read from a WARC; more is cut
+
 
 def read_snapshots(path: Path) -> Iterator[Snapshot]:
     """Read the HTTP answers of a WARC in file order; a half-written last record is left out.
 
-    Reads any WARC, compressed or not. The later of two snapshots of one address is the newer.
+    Reads any WARC, compressed or not. Of two snapshots of one address the later one counts.
 
     Raises
     ------
     ValueError
         If the file is no WARC, or damaged before its end.
     """
-    for _, snapshot in _numbered(path):
-        yield snapshot
+    with path.open("rb") as file:
+        for record in _whole_records(file, path):
+            if snapshot := _snapshot(record.record):
+                yield snapshot
 
 
 def index_snapshots(path: Path) -> dict[str, int]:
     """Return for each address where its last snapshot starts in the file, for `read_snapshot`."""
-    return {snapshot.url: offset for offset, snapshot in _numbered(path)}
+    with path.open("rb") as file:
+        return {
+            record.url: record.offset
+            for record in _whole_records(file, path)
+            if record.kind == "response"
+        }
 
 
 def read_snapshot(path: Path, offset: int) -> Snapshot:
-    """Read the one snapshot that starts at `offset`."""
-    return next(_numbered(path, offset))[1]
+    """Read the one snapshot that starts at `offset`.
+
+    Raises
+    ------
+    ValueError
+        If no snapshot starts there.
+    """
+    with path.open("rb") as file:
+        file.seek(offset)
+        record = next(_records_from(file, path), None)
+        if record is None or (snapshot := _snapshot(record.record)) is None:
+            raise ValueError(f"{path}: no snapshot starts at byte {offset}")
+        return snapshot
 
 
-def _numbered(path: Path, offset: int = 0) -> Iterator[tuple[int, Snapshot]]:
-    """Yield each response with its place in the file."""
+def latest_snapshots(path: Path) -> Iterator[Snapshot]:
+    """Read the last snapshot of each address, in file order."""
+    for offset in sorted(index_snapshots(path).values()):
+        yield read_snapshot(path, offset)
+
+
+def sort_snapshots(path: Path) -> None:
+    """Put the records of a compressed WARC in the order of their addresses, without doubles.
+
+    Requests that run side by side end in any order; sorted, the same answers make the same file.
+    The records of one address keep their order, and each byte stays as it is.
+    """
+    with path.open("rb") as file:
+        places = [(r.kind != "warcinfo", r.url, r.offset) for r in _whole_records(file, path)]
+        ends = [offset for _, _, offset in places[1:]] + [_sound_length(file)]
+        pieces = [(*place, end) for place, end in zip(places, ends, strict=True)]
+        ordered = sorted(pieces)
+        seen: set[bytes] = set()
+        partial = path.with_name(path.name + ".partial")
+        with partial.open("wb") as out:
+            for _, _, start, end in ordered:
+                file.seek(start)
+                piece = file.read(end - start)
+                digest = hashlib.sha256(piece).digest()
+                if digest not in seen:
+                    out.write(piece)
+                    seen.add(digest)
+            out.flush()
+            os.fsync(out.fileno())
+    partial.replace(path)
+
+
+class _Placed(NamedTuple):
+    """A WARC record as warcio reads it, where it starts, and what it is of."""
+
+    offset: int
+    kind: str
+    url: str
+    record: Any
+
+
+def _whole_records(file: BinaryIO, path: Path) -> Iterator[_Placed]:
+    """Yield the records of a file that are whole."""
+    end = _sound_length(file)
+    file.seek(0)
+    return _records_from(_UpTo(file, end), path)
+
+
+def _records_from(file: BinaryIO, path: Path) -> Iterator[_Placed]:
+    """Yield records from where a file stands."""
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
 
-    with path.open("rb") as file:
-        end = _sound_length(file, offset)
-        file.seek(offset)
-        records = ArchiveIterator(_UpTo(file, end), no_record_parse=True)
-        try:
-            for record in records:
-                kind, block = record.rec_type, b""
-                if kind == "response":
-                    block = record.raw_stream.read()
-                place = records.get_record_offset()
-                if kind == "response" and (snapshot := _snapshot(record, block)):
-                    yield place, snapshot
-        except ArchiveLoadFailed as error:
-            raise ValueError(f"{path}: not readable as WARC: {error}") from None
+    try:
+        records = ArchiveIterator(file, no_record_parse=True)
+        for record in records:
+            url = record.rec_headers.get_header("WARC-Target-URI") or ""
+            yield _Placed(records.offset, record.rec_type, url, record)
+    except ArchiveLoadFailed as error:
+        raise ValueError(f"{path}: not readable as WARC: {error}") from None
 
 
 class _UpTo(io.RawIOBase):
@@ -219,16 +287,20 @@ class _UpTo(io.RawIOBase):
         return self._file.read(left if size < 0 else min(size, left))
 
 
-def _snapshot(record, block: bytes) -> Snapshot | None:
-    """Return the snapshot in a response record, or None if it holds no HTTP."""
+def _snapshot(record: Any) -> Snapshot | None:
+    """Return the snapshot in a WARC record, or None if it holds no HTTP answer."""
+    if record.rec_type != "response":
+        return None
+    block = record.raw_stream.read(BODY_LIMIT)
+    whole = not record.raw_stream.read(1)
     head, _, body = block.partition(b"\r\n\r\n")
-    lines = head.decode("latin-1").split("\r\n")
-    version, _, status = lines[0].partition(" ")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    version, _, status = first.partition(" ")
     code, _, reason = status.partition(" ")
     if not version.startswith("HTTP/") or not code.isdecimal():
         return None
-    pairs = (line.partition(":") for line in lines[1:])
     named = record.rec_headers.get_header
+    pairs = (line.partition(":") for line in lines)
     return Snapshot(
         url=named("WARC-Target-URI"),
         status=int(code),
@@ -237,32 +309,28 @@ def _snapshot(record, block: bytes) -> Snapshot | None:
         fetched_at=named("WARC-Date"),
         reason=reason,
         ip=named("WARC-IP-Address") or "",
-        truncated=named("WARC-Truncated") or "",
+        truncated=named("WARC-Truncated") or ("" if whole else "length"),
+        source=named("WARC-Source-URI") or "",
     )
 
 
-def _sound_length(file: BinaryIO, offset: int = 0) -> int:
+def _sound_length(file: BinaryIO) -> int:
     """Return where the last whole gzip member ends; a file that is not gzip ends where it ends."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(offset)
-    if file.read(2) not in (_GZIP, _GZIP[:1], b""):
+    file.seek(0)
+    if not _GZIP.startswith(file.read(2)):
         return size
-    file.seek(offset)
-    sound, member = offset, zlib.decompressobj(zlib.MAX_WBITS | 16)
-    data = file.read(_BLOCK)
-    while data:
+    file.seek(0)
+    sound, member = 0, zlib.decompressobj(zlib.MAX_WBITS | 16)
+    while data := member.unused_data or member.unconsumed_tail or file.read(_BLOCK):
+        if member.eof:
+            member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
-            member.decompress(data)
+            member.decompress(data, _BLOCK)
         except zlib.error:
             break
         if member.eof:
-            left = len(member.unused_data)
-            sound = file.tell() - left
-            data = member.unused_data
-            member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        else:
-            data = b""
-        data = data or file.read(_BLOCK)
+            sound = file.tell() - len(member.unused_data)
     return sound
 
 
@@ -273,64 +341,138 @@ class TooLarge(ValueError):
     """A body is, or becomes when decompressed, larger than allowed."""
 
 
-def decoded_body(snapshot: Snapshot, limit: int = 50_000_000) -> bytes:
-    """Return the body with its content encoding (gzip, deflate, br) undone.
+class Undecodable(ValueError):
+    """A body is not encoded as its headers say."""
+
+
+def decoded_body(snapshot: Snapshot, limit: int = BODY_LIMIT) -> bytes:
+    """Return the body with its content encodings (gzip, deflate, br) undone.
 
     Raises
     ------
     TooLarge
         If more than `limit` bytes would come out; no more than that is ever held.
-    ValueError
+    Undecodable
         If the body is not encoded as its headers say.
     """
-    decoder = Decoder(snapshot.header("Content-Encoding"), limit)
-    return decoder.feed(snapshot.body) + decoder.finish()
+    return b"".join(Decoder(snapshot.header("Content-Encoding"), limit).feed(snapshot.body))
 
 
 class Decoder:
-    """Undoes content encodings piece by piece, and stops at `limit` bytes."""
+    """Undoes the content encodings of a body, piece by piece, up to `limit` bytes.
+
+    Parameters
+    ----------
+    encoding
+        Value of the header Content-Encoding.
+    limit
+        Most bytes that may come out.
+
+    Raises
+    ------
+    Undecodable
+        If an encoding is none of gzip, deflate and br, or more than two are stacked.
+    """
 
     def __init__(self, encoding: str, limit: int):
+        names = [name.strip() for name in encoding.lower().split(",")]
+        names = [name for name in names if name not in ("", "identity", "none", "utf-8")]
+        unknown = [name for name in names if name not in _DECODERS]
+        if unknown or len(names) > 2:
+            raise Undecodable(f"content encoding {encoding[:40]!r} is not one we can undo")
         self.limit, self.size = limit, 0
-        names = [
-            n for n in encoding.lower().replace(" ", "").split(",") if n not in ("", "identity")
-        ]
-        if len(names) > 1 or (names and names[0] not in ("gzip", "x-gzip", "deflate", "br")):
-            raise ValueError(f"content encoding {encoding!r} is not one of gzip, deflate, br")
-        self.name = names[0] if names else ""
-        self._inner = self._start()
+        self._decoders = [_DECODERS[name]() for name in reversed(names)]
 
-    def _start(self):
-        """Return a fresh decompressor."""
-        if self.name == "br":
-            import brotli
+    @property
+    def ended(self) -> bool:
+        """Whether what was fed is a whole body; one without an encoding always is."""
+        return all(decoder.ended for decoder in self._decoders)
 
-            return brotli.Decompressor()
-        if self.name == "deflate":
-            return None
-        return zlib.decompressobj(zlib.MAX_WBITS | 16) if self.name else None
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield what the next piece of the body decodes to, in pieces of bounded size.
 
-    def feed(self, data: bytes) -> bytes:
-        """Return what the next piece of the body decodes to."""
-        if not self.name:
-            return self._counted(data)
-        if self.name == "br":
-            return self._counted(self._inner.process(data, output_buffer_limit=self.limit + 1))
-        if self._inner is None and data:  # deflate: with or without the zlib header
-            wrapped = data[0] & 0x0F == 8
-            self._inner = zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
+        Raises
+        ------
+        TooLarge
+            If more than `limit` bytes came out.
+        Undecodable
+            If the body is not encoded as its headers say.
+        """
+        for piece in self._undone(data, self._decoders):
+            self.size += len(piece)
+            if self.size > self.limit:
+                raise TooLarge(f"more than {self.limit} bytes when decompressed")
+            yield piece
+
+    def _undone(self, data: bytes, decoders: list[_Inflate | _Brotli]) -> Iterator[bytes]:
+        """Pass data through decoders, one after the other."""
+        if not decoders:
+            yield data
+            return
+        for piece in decoders[0].feed(data):
+            yield from self._undone(piece, decoders[1:])
+
+
+class _Inflate:
+    """Undoes gzip or deflate; members may follow each other, what follows them is ignored."""
+
+    def __init__(self, name: str):
+        self._name, self._inner = name, None
+        self._after = False  # behind the first member
+
+    @property
+    def ended(self) -> bool:
+        return self._after and self._inner is None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._inner is None:
+                self._inner = zlib.decompressobj(self._window(data))
+            try:
+                piece = self._inner.decompress(data, _BLOCK)
+            except zlib.error as error:
+                if self._after:
+                    self._inner = None
+                    return
+                raise Undecodable(f"the body is not {self._name} as announced ({error})") from None
+            yield piece
+            data = self._inner.unconsumed_tail or self._inner.unused_data
+            if self._inner.eof:
+                self._inner, self._after = None, True
+
+    def _window(self, data: bytes) -> int:
+        """Return zlib's code for the format; deflate comes with and without zlib's header."""
+        if self._name == "gzip":
+            return zlib.MAX_WBITS | 16
+        return zlib.MAX_WBITS if data[0] & 0x0F == 8 else -zlib.MAX_WBITS
+
+
+class _Brotli:
+    """Undoes br; what follows its end is ignored."""
+
+    def __init__(self):
+        import brotli
+
+        self._inner, self._error = brotli.Decompressor(), brotli.error
+
+    @property
+    def ended(self) -> bool:
+        return self._inner.is_finished()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self.ended:
+            return
         try:
-            return self._counted(self._inner.decompress(data, self.limit - self.size + 1))
-        except zlib.error as error:
-            raise ValueError(f"the body is not {self.name}: {error}") from None
+            while piece := self._inner.process(data, output_buffer_limit=_BLOCK):
+                yield piece
+                data = b""
+        except self._error as error:
+            raise Undecodable(f"the body is not br as announced ({error})") from None
 
-    def finish(self) -> bytes:
-        """Return what is left at the end of the body."""
-        return b""
 
-    def _counted(self, data: bytes) -> bytes:
-        """Count what came out, and refuse more than the limit."""
-        self.size += len(data)
-        if self.size > self.limit:
-            raise TooLarge(f"more than {self.limit} bytes when decompressed")
-        return data
+_DECODERS: dict[str, Callable[[], _Inflate | _Brotli]] = {
+    "gzip": lambda: _Inflate("gzip"),
+    "x-gzip": lambda: _Inflate("gzip"),
+    "deflate": lambda: _Inflate("deflate"),
+    "br": _Brotli,
+}

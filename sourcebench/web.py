@@ -19,7 +19,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from sourcebench.snapshots import Decoder, Snapshot, TooLarge
+from sourcebench.snapshots import Decoder, Snapshot, TooLarge, Undecodable
 from sourcebench.urls import split_url
 
 Resolver = (
@@ -122,6 +122,8 @@ class Web:
         Most bytes of a body, as sent and as decompressed.
     connect_timeout
         Seconds to wait for a connection, or between two pieces of an answer.
+    pools, per_host
+        Hosts, and connections to each, that are kept open.
     resolver
         Gives (ip, port) or (ip, port, scheme) for (host, port), or None to look the host up.
     ca_file
@@ -137,6 +139,7 @@ class Web:
         max_bytes: int,
         connect_timeout: float = 15.0,
         pools: int = 64,
+        per_host: int = 1,
         resolver: Resolver | None = None,
         ca_file: str | None = None,
         lookup: Callable = socket.getaddrinfo,
@@ -151,7 +154,9 @@ class Web:
             "Accept-Language": "en,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br",
         }
-        self._adapter = _adapter(self._connect, self._watch_socket, _trust(ca_file), pools)
+        self._adapter = _adapter(
+            self._connect, self._watch_socket, _trust(ca_file), pools, per_host
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -179,9 +184,7 @@ class Web:
         with self._watch(deadline) as watch:
             try:
                 return self._exchange(url, fetched_at, cookies)
-            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-                raise _failure(error, watch, deadline) from None
-            except (OSError, HTTPException, TooLarge, ValueError) as error:
+            except _FAULTS as error:
                 raise _failure(error, watch, deadline) from None
 
     def _exchange(self, url: str, fetched_at: str, cookies: Any) -> Snapshot:
@@ -213,8 +216,8 @@ class Web:
             truncated="unspecified" if skipped else "",
         )
 
-    def _connect(self, host: str, port: int, scheme: str) -> tuple[socket.socket, str]:
-        """Connect to a checked address of a host; return the socket and the scheme spoken there."""
+    def _connect(self, host: str, port: int, scheme: str) -> tuple[socket.socket, Address]:
+        """Connect to an address of a host that may be visited; return the socket and that address."""
         fault: OSError | None = None
         for address in find_addresses(scheme, host, port, self._resolver, self._lookup):
             try:
@@ -224,7 +227,7 @@ class Web:
                 continue
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._watch_socket(sock, address.ip)
-            return sock, address.scheme
+            return sock, address
         raise fault or OSError("no address")
 
     @contextmanager
@@ -239,9 +242,9 @@ class Web:
         finally:
             timer.cancel()
 
-    def _watch_socket(self, sock: socket.socket, ip: str = "") -> None:
+    def _watch_socket(self, sock: socket.socket, ip: str) -> None:
         """Put a connection under this thread's deadline."""
-        self._watches.current.add(sock, ip or sock.getpeername()[0])
+        self._watches.current.add(sock, ip)
 
 
 class _Watch:
@@ -272,49 +275,48 @@ def _cut(sock: socket.socket) -> None:
 
 
 def _adapter(
-    connect: Callable, watch: Callable, context: ssl.SSLContext, pools: int
+    connect: Callable, watch: Callable, context: ssl.SSLContext, pools: int, per_host: int
 ) -> HTTPAdapter:
-    """Return a requests adapter whose connections go where `connect` says."""
+    """Return a requests adapter whose connections go where `connect` says, under `watch`."""
 
     class Plain(HTTPConnection):
         def _new_conn(self):
-            return connect(self._dns_host, self.port, "http")[0]
+            sock, self.address = connect(self._dns_host, self.port, "http")
+            return sock
 
         def getresponse(self):
-            watch(self.sock)
+            watch(self.sock, self.address.ip)
             return super().getresponse()
 
     class Secure(HTTPSConnection):
         def connect(self):
-            self._opened, spoken = connect(self._dns_host, self.port, "https")
-            if spoken == "http":  # only a given resolver says so
-                self.sock, self.is_verified = self._opened, True
+            self.opened, self.address = connect(self._dns_host, self.port, "https")
+            if self.address.scheme == "http":  # only a given resolver says so
+                self.sock, self.is_verified = self.opened, True
             else:
                 super().connect()
 
         def _new_conn(self):
-            return self._opened
+            return self.opened
 
         def getresponse(self):
-            watch(self.sock)
+            watch(self.sock, self.address.ip)
             return super().getresponse()
 
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = Secure
+    pool_classes = {
+        "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": Plain}),
+        "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": Secure}),
+    }
 
     class Adapter(HTTPAdapter):
         def init_poolmanager(self, connections, maxsize, block=False, **kwargs):
             super().init_poolmanager(connections, maxsize, block, ssl_context=context, **kwargs)
-            classes = {"http": PlainPool, "https": SecurePool}
-            self.poolmanager.pool_classes_by_scheme = classes
+            self.poolmanager.pool_classes_by_scheme = pool_classes
 
         def cert_verify(self, conn, url, verify, cert):
             """Leave it to the context, which verifies; requests would read the file each time."""
 
-    return Adapter(pool_connections=pools, pool_maxsize=4)
+    return Adapter(pool_connections=pools, pool_maxsize=per_host)
 
 
 def _trust(ca_file: str | None) -> ssl.SSLContext:
@@ -351,7 +353,8 @@ def _read_body(answer: requests.Response, limit: int) -> bytes:
         size += len(piece)
         if size > limit:
             raise TooLarge(f"more than {limit} bytes")
-        decoder.feed(piece)
+        for _ in decoder.feed(piece):
+            pass  # only the size is asked for
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -369,6 +372,9 @@ def redirect_target(snapshot: Snapshot) -> str | None:
 # --- faults --------------------------------------------------------------------------------------
 
 
+_FAULTS = (OSError, ValueError, HTTPException, urllib3.exceptions.HTTPError)
+
+
 def _failure(error: Exception, watch: _Watch, deadline: float) -> Failure:
     """Return what a fault of the transport means for the page."""
     chain = list(_causes(error))
@@ -377,6 +383,8 @@ def _failure(error: Exception, watch: _Watch, deadline: float) -> Failure:
     for cause in chain:
         if isinstance(cause, TooLarge):
             return Failure("too_large", str(cause))
+        if isinstance(cause, Undecodable):
+            return Failure("server_error", str(cause))
         if isinstance(cause, ssl.SSLError):
             verify = getattr(cause, "verify_message", "")
             return Failure("tls_error", verify or cause.reason or str(cause))

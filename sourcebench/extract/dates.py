@@ -38,7 +38,7 @@ _DAY_FIRST = re.compile(
 _MONTH_FIRST = re.compile(
     rf"(?i)(?<!\w)({_NAME})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)(?!\d)"
 )
-_NUMERIC = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d)(?![\d/-])")
+_NUMERIC = re.compile(r"(?<![\d./-])(\d{1,2})([./-])\s?(\d{1,2})\2\s?((?:19|20)\d\d)(?![\d/-])")
 _MONTH_ONLY = re.compile(rf"(?i)(?<!\w)({_NAME})\.?,?\s+((?:19|20)\d\d)(?!\d)")
 _URL_DAY = re.compile(r"/((?:19|20)\d\d)[/-](\d{1,2})[/-](\d{1,2})/[^/]")
 _URL_MONTH = re.compile(r"/((?:19|20)\d\d)/(0[1-9]|1[0-2])/[^/?#]*[a-z][^/?#]*")
@@ -95,6 +95,9 @@ _UPDATED = re.compile(
     r"(?i)\b(?:(?:last |page |content )*(?:updated|modified|reviewed|revised|changed|edited)|"
     r"(?:zuletzt |letzte |zuletzt ge)?(?:aktualisiert|geändert|aktualisierung|änderung|stand)|"
     r"mis à jour|mise à jour|modifié|actualizado|aggiornato|обновлено)\b"
+)
+_OTHERS = re.compile(
+    r"(?i)©|copyright|\(c\)|bewertung|\brating\b|customer review|\bcomment(?:ed|s)?\b|kommentar"
 )
 _PUBLISHED_WORD = re.compile(
     r"(?i)\b(?:published|posted|first published|publi[ée]|veröffentlicht|erstellt|publicado|"
@@ -217,7 +220,7 @@ def _written(lines: list[str], latest: str, unless: re.Pattern) -> list[str]:
     for line in lines:
         cut = unless.search(line)
         part = line[: cut.start()] if cut else line
-        if len(part) > 220 or re.search(r"(?i)©|copyright|\(c\)", part):
+        if len(part) > 220 or _OTHERS.search(part):
             continue
         stamp = read_date(part)
         bare = not re.sub(r"(?i)[\W\d_]|[ap]m", "", _MONTH_FIRST.sub("", _DAY_FIRST.sub("", part)))

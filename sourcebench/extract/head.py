@@ -38,12 +38,40 @@ def page_title(
     return next((" ".join(text.split())[:MAX_TITLE] for text in candidates if text.strip()), "")
 
 
-def site_name(metas: Mapping[str, list[str]], items: list[dict[str, Any]]) -> str:
-    """Return the name of the site: from meta elements, or of the JSON-LD site or publisher."""
+def site_name(root, metas: Mapping[str, list[str]], items: list[dict[str, Any]], site: str) -> str:
+    """Return the name of the site.
+
+    From meta elements, the JSON-LD site or publisher, or the part of the title element that stands
+    beside the page's own title.
+
+    Parameters
+    ----------
+    site
+        The registered domain; a part of the title that resembles it is the site's name.
+    """
     named = [value for key in _SITE_META for value in metas.get(key, ())]
     sites = [text_of(item.get("name")) for item in items if "WebSite" in types(item)]
-    publishers = [text_of(item.get("publisher")) for item in articles(items)]
-    return next((name[:120] for name in (*named, *sites, *publishers) if name), "")
+    parts = _title_parts(root, site)
+    return next((name[:120] for name in (*named, *sites, *publishers(items), *parts) if name), "")
+
+
+def publishers(items: list[dict[str, Any]]) -> list[str]:
+    """Return the names of the publishers that JSON-LD states."""
+    return [name for item in articles(items) if (name := text_of(item.get("publisher")))]
+
+
+def _title_parts(root, site: str) -> list[str]:
+    """Return the parts of the title element that may name the site, the likeliest first."""
+    parts = re.split(r"\s+[|–—·»-]\s+", " ".join(root.xpath("string(//title)").split()))
+    if len(parts) < 2:
+        return []
+    label = re.sub(r"\W", "", site.split(".")[0])
+    ends = [part for part in (parts[-1], parts[0]) if len(part) <= 60]
+    keys = {part: re.sub(r"\W", "", part.casefold()) for part in ends}
+    alike = [
+        p for p in ends if keys[p] and (keys[p] in label or label in keys[p]) and len(label) > 2
+    ]
+    return [*alike, *(part for part in parts[-1:] if len(part.split()) <= 6)]
 
 
 def declared_language(root, metas: Mapping[str, list[str]]) -> str:

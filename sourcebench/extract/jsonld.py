@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -162,7 +163,10 @@ def text_of(value: Any) -> str:
         return text_of(value) if isinstance(value, list | dict) else text_of(str(value))
     if isinstance(value, bool) or value is None:
         return ""
-    return " ".join(str(value).split())
+    text = str(value)
+    if "<" in text:
+        text = re.sub(r"<[^<>]{0,500}>", " ", text)
+    return " ".join(html.unescape(text).split()) if "&" in text else " ".join(text.split())
 
 
 def articles(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

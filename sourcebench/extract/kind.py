@@ -40,7 +40,6 @@ _DECLARED = (
     ("opinion", r"^OpinionNewsArticle$|^AnalysisNewsArticle$"),
     ("review", r"^ReviewNewsArticle$|^CriticReview$"),
     ("article", r"Article$|BlogPosting$|^Report"),
-    ("medical", r"^MedicalWebPage$"),
     ("shop", r"^Product(?:Group)?$|^IndividualProduct$"),
     ("review", r"^Review$"),
     ("video", r"^VideoObject$"),
@@ -56,7 +55,7 @@ def page_kind(root, items, metas, url: str, title: str, lines: list[Line]) -> st
     Returns
     -------
     str
-        article, opinion, press_release, review, recipe, medical, video, forum, qa, shop, listing,
+        article, opinion, press_release, review, recipe, video, forum, qa, shop, listing,
         home, encyclopedia or documentation.
     """
     parts = urlsplit(url)

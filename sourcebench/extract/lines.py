@@ -64,7 +64,7 @@ def visible_lines(root) -> list[Line]:
     text = str(_transform()(root))
     lines, line, parts = [], Line(""), []
     depth = links = times = 0
-    in_link = False
+    in_link = was_link_end = False
 
     def end_line() -> None:
         nonlocal line, parts
@@ -83,6 +83,8 @@ def visible_lines(root) -> list[Line]:
         elif piece == _CLOSE:
             depth -= 1
         elif piece == _LINK:
+            if was_link_end:  # neighbours without a blank stand apart on the screen
+                parts.append(" ")
             line.links.append(links)
             links, in_link = links + 1, True
         elif piece == _LINK_END:
@@ -97,6 +99,7 @@ def visible_lines(root) -> list[Line]:
             line.out = depth > 0
             if in_link:
                 line.link_chars += len(piece.strip())
+        was_link_end = piece == _LINK_END
     end_line()
     return lines
 

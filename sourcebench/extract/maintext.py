@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from sourcebench.extract.lines import Line
 
 MAX_TEXT = 300_000
-OUTSIDE_HEAD = OUTSIDE_TAIL = 1_200
-OUTSIDE_TOLD = 2_400
 _EMPTY_CELLS = re.compile(r"(?:\|[ \t]*){3,}")
+_CONTACT = re.compile(
+    r"(?i)\w@\w|\+?\d[\d ()./-]{7,}\d|\b(?:contact(?: us)?|imprint|impressum|kontakt|mentions légales|"
+    r"about(?: us| the \w+)?|über uns|qui sommes|owned by|published by|publisher|herausgeber|operated by|"
+    r"a division of|part of the|copyright|masthead|corrections?|ethics|editorial (?:policy|standards|team)|"
+    r"street|avenue|suite|p\.?o\.? box|straße|gmbh|inc\.|llc|ltd|registered (?:charity|office|in)|"
+    r"nonprofit|foundation|phone|tel(?:efon)?\.?:|e-?mail|newsroom|registergericht)\b|©|\w(?:straße|str\.) \d"
+)
 _TELLING = re.compile(
-    r"(?i)@\w|\+?\d[\d ()./-]{7,}\d|\b(?:contact|imprint|impressum|kontakt|about(?: us)?|über uns|"
-    r"owned by|published by|publisher|herausgeber|operated by|part of|copyright|©|editor(?:ial)?|"
-    r"masthead|corrections?|ethics|policy|privacy|terms|advertis\w*|anzeige|werbung|sponsor\w*|"
-    r"affiliate|commissions?|disclosure|partner(?:s|ed)?|promoted|paid|street|avenue|suite|p\.?o\.? box|"
-    r"straße|gmbh|inc\.|llc|ltd|by|written|reviewed|updated|posted|author|reporter|foundation|"
-    r"nonprofit|registered|charity|phone|tel|e-?mail|address|newsroom|board)\b"
+    r"(?i)\b(?:advertis\w*|anzeige|werbung|sponsor\w*|affiliate|commissions?|disclosure|promoted|paid|"
+    r"privacy|terms|policy|written|reviewed|updated|posted|published|author|reporter|editor|by)\b|"
+    r"\b(?:19|20)\d\d\b"
 )
 
 
@@ -118,32 +120,40 @@ def _tidy(text: str) -> str:
 
 
 def outside_lines(lines: list[Line], text: str) -> str:
-    """Return the short unique visible lines that are not in the main text.
+    """Return the short unique visible lines that are not in the main text, in page order.
 
-    Lines that tell of contact, owner, author, imprint or advertising come first in the claim for
-    room; of the others the first and the last are kept. All stand in page order.
+    Room goes first to lines that tell of contact, owner and imprint, then to those on authors,
+    dates and advertising, then to the first and last of the other lines that are not just links,
+    and last to links.
     """
     flat = " ".join(text.split())
     seen, left = set(), []
     for place, line in enumerate(lines):
         short = line.text if len(line.text) <= 300 else line.text[:297] + "..."
-        if len(short) < 2 or short in seen or line.text in flat:
-            continue
-        seen.add(short)
-        left.append((place, short))
-    chosen = _fill([e for e in left if _TELLING.search(e[1])], OUTSIDE_TOLD)
-    others = [entry for entry in left if entry not in chosen]
-    chosen |= _fill(others, OUTSIDE_HEAD)
-    chosen |= _fill([e for e in reversed(others) if e not in chosen], OUTSIDE_TAIL)
-    return "\n".join(text for _, text in sorted(chosen))
+        if len(short) > 1 and short not in seen and line.text not in flat:
+            seen.add(short)
+            left.append((place, short, line.link_chars > 0.8 * len(line.text)))
+    chosen: set[int] = set()
+    for wanted, room in (
+        (lambda entry: _CONTACT.search(entry[1]), 1600),
+        (lambda entry: _TELLING.search(entry[1]), 1200),
+        (lambda entry: not entry[2], 1200),
+        (lambda entry: True, 600),
+    ):
+        entries = [entry for entry in left if entry[0] not in chosen and wanted(entry)]
+        chosen |= _ends(entries, room)
+    return "\n".join(short for place, short, _ in left if place in chosen)
 
 
-def _fill(entries: list[tuple[int, str]], room: int) -> set[tuple[int, str]]:
-    """Take entries in order until their characters fill the room."""
-    taken = set()
-    for entry in entries:
-        room -= len(entry[1]) + 1
-        if room < 0:
-            break
-        taken.add(entry)
+def _ends(entries: list[tuple[int, str, bool]], room: int) -> set[int]:
+    """Return the places of the first and the last entries that fit, half the room for each end."""
+    taken: set[int] = set()
+    for order, share in ((entries, room // 2), (entries[::-1], room - room // 2)):
+        for place, short, _ in order:
+            if place in taken:
+                continue
+            share -= len(short) + 1
+            if share < 0:
+                break
+            taken.add(place)
     return taken

@@ -10,8 +10,8 @@ from sourcebench.extract import decode
 from sourcebench.extract.address import registered_domain
 from sourcebench.extract.language import text_language
 from sourcebench.extract.maintext import MAX_TEXT
+from sourcebench.extract.names import kind_of, split_names
 from sourcebench.extract.pdf import UnreadablePdf, read_pdf
-from sourcebench.extract.people import kind_of, split_names
 from sourcebench.extract.webpage import read_webpage
 from sourcebench.records import Author, Dated, Packet
 
@@ -91,7 +91,9 @@ def _from_pdf(base: Packet, body: bytes) -> Packet:
         reason="the PDF is longer than what is read" if read.cut else "",
         title=read.title or read.text.split("\n")[0][:200],
         language=text_language(read.text),
-        authors=tuple(Author(name, "pdf", kind_of(name)) for name in split_names(read.author)),
+        authors=tuple(
+            Author(name, "pdf", kind_of(name), role) for name, role in split_names(read.author)
+        ),
         published=_pdf_date(read.created, base.fetched_at),
         modified=_pdf_date(read.changed, base.fetched_at),
         counts={"words": len(read.text.split()), "pages": read.pages},

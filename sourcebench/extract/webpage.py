@@ -17,6 +17,12 @@ from sourcebench.extract.zones import find_zones
 from sourcebench.records import Packet
 
 _UNSEEN = "script style noscript template svg object canvas math iframe textarea option"
+# A table with a cell of several paragraphs, or as long as an article, is there for the layout.
+_LAYOUT_TABLES = (
+    "//table[./tr/td[count(.//p)>2 or string-length(.)>2500] or "
+    "./tbody/tr/td[count(.//p)>2 or string-length(.)>2500]]"
+)
+_OWN_PARTS = "./tr | ./tr/td | ./tr/th | ./*[self::tbody or self::thead or self::tfoot] | ./*/tr | ./*/tr/td | ./*/tr/th"
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,9 @@ def _strip(root) -> None:
     for cell in root.xpath("//*[@colspan or @rowspan]"):
         cell.attrib.pop("colspan", None)
         cell.attrib.pop("rowspan", None)
+    for table in root.xpath(_LAYOUT_TABLES):
+        for part in [table, *table.xpath(_OWN_PARTS)]:
+            part.tag = "div"
 
 
 def _counted(view: _View, decoded: Decoded, text: str, base: Packet):
@@ -135,10 +144,12 @@ def _told(view: _View, base: Packet) -> dict[str, Any]:
     published, modified = dates.page_dates(
         view.root, view.metas, view.items, zones, base.url, base.fetched_at
     )
+    site_name = head.site_name(view.root, view.metas, view.items, base.site)
+    owners = (site_name, base.site, base.site.split(".")[0], *head.publishers(view.items))
     return {
         "title": view.title,
-        "site_name": head.site_name(view.metas, view.items),
-        "authors": people.page_authors(view.root, view.metas, view.items, zones),
+        "site_name": site_name,
+        "authors": people.page_authors(view.root, view.metas, view.items, zones, owners),
         "published": published,
         "modified": modified,
         "json_ld": jsonld.kept_items(view.items),

@@ -114,11 +114,10 @@ def leaderboard_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.
     long = estimates(sources, queries, columns=("weighted",), systems=list(labels))
     ranks = ranking(sources, queries, list(labels))
     long["name"] = long["system"].map(labels)
-    long["class"] = long["system"].map(ranks["class"])
-    there = long.dropna(subset=["class"])
-    classes = dict(zip(there["name"], there["class"], strict=True))
+    long["leader"] = long["system"].map(ranks["leader"])
     title = f"Weighted source quality: {study.label}"
-    return forest(long, classes, title, "weighted score, 95% interval"), long
+    label = "weighted score, 95% interval; filled: first place is not ruled out"
+    return forest(long, title, label), long
 
 
 def pairs_table(study: Study, sources: pd.DataFrame) -> PaperTable:

@@ -1,0 +1,68 @@
+"""OpenAI: the Responses API with web search, and the search models of chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sourcebench.engines import chat, responses
+from sourcebench.engines.mentions import answered, text_links
+from sourcebench.engines.wire import Exchange, Http, bearer, send
+from sourcebench.replies import Reply
+
+URL = "https://api.openai.com/v1"
+KEYS = ("OPENAI_API_KEY",)
+
+
+def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tuple[Exchange, ...]:
+    """Ask one query, and return what was sent and what came back.
+
+    Settings: `model`; `api` ("responses", or "chat" for the search models); `options`, further
+    fields of the request (`stream = true` too); `base_url`; `timeout` in seconds.
+    """
+    options = dict(settings.get("options", {}))
+    if settings.get("api", "responses") == "chat":
+        path = "/chat/completions"
+        body = {
+            "model": settings["model"],
+            "messages": [{"role": "user", "content": query}],
+            "web_search_options": {},
+        }
+    else:
+        path = "/responses"
+        body = {
+            "model": settings["model"],
+            "input": query,
+            "tools": [{"type": "web_search"}],
+            "include": ["web_search_call.action.sources"],
+        }
+    exchange = send(
+        http,
+        "POST",
+        settings.get("base_url", URL) + path,
+        json=body | options,
+        headers=bearer(key),
+        key=key,
+        timeout=settings.get("timeout", 300),
+    )
+    return (exchange,)
+
+
+def parse(raw: Any) -> Reply:
+    """Read a reply of either API, whole or streamed."""
+    _, value, _ = chat.open_chat(raw)
+    return parse_chat(raw) if value.get("choices") else responses.parse(raw)
+
+
+def parse_chat(raw: Any) -> Reply:
+    """Read a chat completion with web citations in its annotations."""
+    _, value, fault = chat.open_chat(raw)
+    if fault:
+        return fault
+    text, warnings = chat.text_and_warnings(value)
+    mentions, said = chat.annotations(value, text)
+    listed = mentions
+    if "zero_spans" in said or not mentions:
+        mentions = text_links(text) or mentions
+        said += ["text_links"] if mentions and mentions is not listed else []
+    return answered(text, mentions, listed, warnings=warnings + said, **chat.known(value, text))

@@ -1,0 +1,256 @@
+"""Requests to engines and what came back, kept byte for byte; no key survives in either."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+MAX_BYTES = 20_000_000
+_KEPT_HEADERS = ("content-type", "date", "location", "retry-after", "x-request-id", "request-id")
+_HIDDEN = "[key]"
+
+
+class EngineError(RuntimeError):
+    """A request to an engine brought no reply; the message says why, without any key."""
+
+    def __init__(self, message: str, *, kind: str = "error"):
+        super().__init__(message)
+        self.kind = kind  # timeout, unreachable, too_large, error
+
+
+class Http(Protocol):
+    """The part of a `requests.Session` that engines use."""
+
+    def request(self, method: str, url: str, **kwargs: Any) -> Any:
+        """Send a request."""
+        ...
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request and its reply. `request` is the body that was sent, as JSON or as parameters."""
+
+    method: str
+    url: str
+    request: Mapping[str, Any]
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the exchange as JSON values; the body stays byte for byte."""
+        row = {
+            "method": self.method,
+            "url": self.url,
+            "request": dict(self.request),
+            "status": self.status,
+            "headers": dict(self.headers),
+        }
+        try:
+            return row | {"body": self.body.decode("utf-8")}
+        except UnicodeDecodeError:
+            return row | {"body_base64": base64.b64encode(self.body).decode("ascii")}
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Exchange:
+        """Return the exchange that `to_dict` wrote."""
+        known = {name: row[name] for name in ("method", "url", "request", "status", "headers")}
+        body = row["body"].encode() if "body" in row else base64.b64decode(row["body_base64"])
+        return cls(**known, body=body)
+
+
+def send(
+    http: Http,
+    method: str,
+    url: str,
+    *,
+    json: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+    key: str = "",
+    timeout: float = 300,
+) -> Exchange:
+    """Send one request and keep what came back.
+
+    Parameters
+    ----------
+    http
+        A `requests.Session`, or what has its `request`.
+    json, params
+        What is sent, and what is recorded.
+    headers
+        Further headers; not recorded.
+    secrets
+        Parameters that carry a key; sent, not recorded.
+    key
+        The key: wherever the reply repeats it, it is replaced.
+    timeout
+        Seconds until the reply has to be there whole.
+
+    Raises
+    ------
+    EngineError
+        If no reply came, or one of more than `MAX_BYTES`; the message holds no key.
+    """
+    import requests
+
+    sent: dict[str, Any] = {"params": {**(params or {}), **(secrets or {})} or None}
+    if json is not None:
+        sent["json"] = json
+    try:
+        with http.request(
+            method, url, headers=headers, timeout=(min(timeout, 30), timeout), stream=True,
+            allow_redirects=False, auth=_as_given, **sent,
+        ) as reply:  # fmt: skip
+            body = _bounded(reply, time.monotonic() + timeout)
+            status, given = reply.status_code, reply.headers
+    except requests.Timeout:
+        raise EngineError(f"no reply within {timeout:g} seconds", kind="timeout") from None
+    except (requests.RequestException, OSError) as error:
+        # The message of the library may hold the address with the key in it.
+        raise EngineError(f"no reply: {_fault(error)}", kind="unreachable") from None
+    if key:
+        body = body.replace(key.encode(), _HIDDEN.encode())
+    kept = {n: given[n].replace(key or "\0", _HIDDEN) for n in _KEPT_HEADERS if n in given}
+    return Exchange(method, url, json if json is not None else params or {}, status, body, kept)
+
+
+def _bounded(reply: Any, until: float) -> bytes:
+    """Read a reply piece by piece, up to the bounds in size and time."""
+    body = bytearray()
+    for piece in reply.iter_content(8192):
+        body += piece
+        if len(body) > MAX_BYTES:
+            raise EngineError(f"the reply is longer than {MAX_BYTES} bytes", kind="too_large")
+        if time.monotonic() > until:
+            raise EngineError("the reply did not end in time", kind="timeout")
+    return bytes(body)
+
+
+def _as_given(request: Any) -> Any:
+    """Leave a request as it is, so that no password from the user's netrc takes the key's place."""
+    return request
+
+
+def _fault(error: BaseException) -> str:
+    """Name what kept a reply from coming, by the kind of error and no more."""
+    import requests
+
+    if isinstance(error, requests.exceptions.SSLError):
+        return "the certificate was not accepted"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection broke off"
+    if isinstance(error, requests.ConnectionError):
+        return "could not connect, or the connection broke off"
+    return type(error).__name__
+
+
+def bearer(key: str) -> dict[str, str]:
+    """Return the header that most engines take a key in."""
+    return {"Authorization": f"Bearer {key}"}
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A raw reply, opened: what was asked, what came back, its HTTP status, and exchanges before."""
+
+    value: Any
+    request: Mapping[str, Any] = field(default_factory=dict)
+    status: int | None = None
+    before: tuple[Exchange, ...] = ()
+    exchange: Exchange | None = None
+
+
+def opened(raw: Any) -> Opened:
+    """Return what a raw reply holds.
+
+    Parameters
+    ----------
+    raw
+        The exchanges of one answer, or a record `{request, response}`, or the reply alone: bytes,
+        text (JSON, JSON lines or server-sent events), or what is read from it already. Wrapped
+        results of asynchronous requests are unwrapped.
+
+    Raises
+    ------
+    ValueError
+        If the reply can't be read.
+    """
+    if isinstance(raw, Exchange):
+        raw = (raw,)
+    if isinstance(raw, (tuple, list)) and raw and all(isinstance(e, Exchange) for e in raw):
+        return _of_exchanges(tuple(raw))
+    value = decode(raw)
+    if isinstance(value, dict) and "exchanges" in value:
+        return _of_exchanges(tuple(Exchange.from_dict(row) for row in value["exchanges"]))
+    if isinstance(value, dict) and {"request", "response"} <= set(value):
+        request = value["request"] if isinstance(value["request"], dict) else {}
+        return Opened(decode(value["response"]), request, value.get("status_code"))
+    if isinstance(value, dict) and "response" in value and "status" in value:
+        inner = value["response"]
+        return Opened(decode(inner) if inner is not None else value)
+    return Opened(value)
+
+
+def _of_exchanges(exchanges: tuple[Exchange, ...]) -> Opened:
+    """Open the last exchange that is more than the following of a redirect."""
+    place = max((n for n, e in enumerate(exchanges) if e.method != "HEAD"), default=0)
+    last = exchanges[place]
+    rest = exchanges[:place] + exchanges[place + 1 :]
+    try:
+        value = decode(last.body)
+    except ValueError as error:
+        if last.status < 400:
+            raise
+        value = {"error": {"message": str(error)}}
+    return Opened(value, last.request, last.status, rest, last)
+
+
+def decode(raw: Any) -> Any:
+    """Return what a text holds: JSON, or a list of events or chunks; anything else stays as it is.
+
+    Raises
+    ------
+    ValueError
+        If a text is neither JSON, JSON lines nor server-sent events.
+    """
+    if isinstance(raw, (bytes, bytearray)):
+        raw = bytes(raw).decode("utf-8-sig", errors="replace")
+    if not isinstance(raw, str):
+        return raw
+    text = raw.strip()
+    if not text:
+        raise ValueError("the reply is empty")
+    if text.startswith(("data:", "event:", "id:", ":")):
+        return _events(text)
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"the reply is not JSON: it begins {text[:60]!r}") from None
+
+
+def _events(text: str) -> list[Any]:
+    """Return the data of server-sent events; the end mark is none, and a cut last one is left out."""
+    events = []
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        lines = [line[5:].lstrip(" ") for line in block.split("\n") if line.startswith("data:")]
+        data = "\n".join(lines).strip()
+        if not data or data == "[DONE]":
+            continue
+        try:
+            events.append(json.loads(data))
+        except (json.JSONDecodeError, RecursionError):
+            continue
+    return events
