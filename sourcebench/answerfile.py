@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from sourcebench.engines.mentions import Source, cited
+from sourcebench.engines.addresses import cited_url, source_key
+from sourcebench.engines.mentions import Source, cited, whole
 from sourcebench.intext import cited_in_text, glued_markers
 from sourcebench.records import ANSWER_OUTCOMES
 from sourcebench.replies import Answer, Citation, Reply
@@ -23,6 +24,7 @@ COLUMNS = {
     "answer": ("answer", "answer_text", "response", "response_text", "result", "article"),
     "urls": ("urls", "url", "cited_urls", "citations", "sources"),
     "found": ("search_results", "results"),
+    "raw": ("raw", "raw_response", "raw_reply"),
     "rank": ("rank", "position"),
     "title": ("title", "titles"),
     "run": ("run",),
@@ -61,10 +63,13 @@ class Rules:
     glued
         Whether digits at the end of a word are citation markers (`complained14.` for [1][4]), as
         in text copied from some answer pages.
+    engine
+        The engine that raw replies come from, where their shape does not tell.
     """
 
     broken: Literal["refuse", "keep"] = "refuse"
     glued: Literal["no", "markers"] = "no"
+    engine: str | None = None
 
 
 def read_answers(
@@ -96,26 +101,42 @@ def read_answers(
     StudyError
         If the file can't be read at all.
     """
-    path, rules = Path(path), rules or Rules()
     found = AnswerFile()
-    file = read_rows(path, COLUMNS, found.faults)
+    file = read_rows(Path(path), COLUMNS, found.faults)
     found.unused = file.unused
-    names = set(file.names)
+    _note_missing(set(file.names), system, found)
+    if not any(fault.row == 1 and fault.column for fault in found.faults):
+        collect_rows(file.rows, found, system=system, rules=rules)
+    return found
+
+
+def _note_missing(names: set[str], system: str | None, found: AnswerFile) -> None:
+    """Note columns that are missing."""
     if system is None and "system" not in names:
         found.faults.append(
             Fault(1, "system", "missing; add a column system (or engine), or name the system")
         )
     if not {"query_id", "question"} & names:
         found.faults.append(Fault(1, "query_id", "missing; add a column id, or question"))
-    if not {"answer", "urls", "found"} & names:
+    if not {"answer", "urls", "found", "raw"} & names:
         found.faults.append(Fault(1, "answer", "missing; add a column answer, or urls, or both"))
-    if not any(fault.row == 1 and fault.column for fault in found.faults):
-        _collect(file.rows, system, rules, found)
-    return found
 
 
-def _collect(rows: Sequence[Row], system: str | None, rules: Rules, found: AnswerFile) -> None:
-    """Join the rows of each answer and read it."""
+def collect_rows(
+    rows: Sequence[Row], found: AnswerFile, *, system: str | None = None, rules: Rules | None = None
+) -> None:
+    """Join the rows of each answer and read it.
+
+    Parameters
+    ----------
+    rows
+        Rows under the names of `COLUMNS`.
+    found
+        Takes answers, faults and notes.
+    system, rules
+        As for `read_answers`.
+    """
+    rules = rules or Rules()
     groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         name = row.text("system") or (system or "")
@@ -141,17 +162,9 @@ def _collect(rows: Sequence[Row], system: str | None, rules: Rules, found: Answe
 def _answer(system: str, run: int, group: Sequence[Row], rules: Rules, found: AnswerFile) -> Answer:
     """Read one answer from its rows."""
     first = group[0]
-    text = _same(group, "answer", found.faults)
-    citations, uncited, aside = _citations(group, text, rules, found)
-    reason = "; ".join(filter(None, (first.text("reason"), *aside)))
-    reply = Reply(
-        text=text,
-        outcome=_outcome(first, text, citations, found.faults),
-        citations=citations,
-        uncited=uncited,
-        model=first.text("model"),
-        reason=reason,
-    )
+    reply = _raw_reply(first, rules, found.faults)
+    if reply is None or reply.outcome == "empty":
+        reply = _written_reply(group, rules, found)
     return Answer(
         system=system,
         query_id=first.text("query_id"),
@@ -162,6 +175,37 @@ def _answer(system: str, run: int, group: Sequence[Row], rules: Rules, found: An
         dataset=first.text("dataset"),
         gold_answer=first.text("gold_answer"),
         asked_at=first.text("asked_at"),
+    )
+
+
+def _raw_reply(row: Row, rules: Rules, faults: list[Fault]) -> Reply | None:
+    """Return what the raw reply of a row says, where there is one that can be read."""
+    from sourcebench.engines.detect import parse_any
+
+    raw = row.values.get("raw")
+    if not raw:
+        return None
+    try:
+        return parse_any(raw, engine=rules.engine)
+    except ValueError as error:
+        if row.text("answer") or row.values.get("urls"):
+            return None
+        faults.append(Fault(row.number, "raw", str(error)))
+        return None
+
+
+def _written_reply(group: Sequence[Row], rules: Rules, found: AnswerFile) -> Reply:
+    """Return the reply that the columns spell out."""
+    first = group[0]
+    text = _same(group, "answer", found.faults)
+    citations, uncited, aside = _citations(group, text, rules, found)
+    return Reply(
+        text=text,
+        outcome=_outcome(first, text, citations, found.faults),
+        citations=citations,
+        uncited=uncited,
+        model=first.text("model"),
+        reason="; ".join(filter(None, (first.text("reason"), *aside))),
     )
 
 
@@ -211,6 +255,8 @@ def _citations(
 ) -> tuple[tuple[Citation, ...], tuple[Citation, ...], list[str]]:
     """Return what an answer cites, what it found besides, and what has to be said about both."""
     listed, nameless, ranked = _listed(group, rules, found.faults)
+    if any(_says_place(item) for row in group for item in _items(row)):
+        return _as_given(listed), (), []
     only_found = not any(row.text("urls") for row in group)
     mentions, aside = _mentions(text, listed, only_found, rules)
     if rules.glued == "no" and (hits := glued_markers(text, len(listed))):
@@ -221,16 +267,43 @@ def _citations(
         mentions += listed
     if not ranked:
         return *cited(_first_places(mentions), listed), aside
-    places = {source.url: n for n, source in enumerate(listed)}
+    places = {_key(source): n for n, source in reversed(list(enumerate(listed)))}
     citations, uncited = cited(_first_places(mentions), listed)
-    order = sorted({c.url for c in citations}, key=lambda url: places.get(url, len(places)))
-    return tuple(replace(c, rank=order.index(c.url) + 1) for c in citations), uncited, aside
+    order = sorted({_key(c) for c in citations}, key=lambda key: places.get(key, len(places)))
+    return tuple(replace(c, rank=order.index(_key(c)) + 1) for c in citations), uncited, aside
+
+
+def _items(row: Row) -> list[Any]:
+    """Return the entries of a row's list of citations, where it has one."""
+    value = row.values.get("urls") or row.values.get("found")
+    return value if isinstance(value, list) else []
+
+
+def _says_place(item: Any) -> bool:
+    """Whether an entry of a list says where, or in which order, the answer cites it."""
+    return isinstance(item, dict) and ("rank" in item or "start" in item)
+
+
+def _as_given(listed: Sequence[Source]) -> tuple[Citation, ...]:
+    """Return citations whose places the file gives, in its order."""
+    ranks: dict[str, int] = {}
+    made = []
+    for source in listed:
+        rank = ranks.setdefault(_key(source), len(ranks) + 1)
+        title = source.title if isinstance(source.title, str) else None
+        made.append(Citation(rank, source.url, title, None, source.start, source.end))
+    return tuple(made)
 
 
 def _first_places(mentions: Sequence[Source]) -> list[Source]:
     """Return mentions without those that have no place though the same address has one."""
-    placed = {source.url for source in mentions if source.start is not None}
-    return [s for s in mentions if s.start is not None or s.url not in placed]
+    placed = {_key(source) for source in mentions if source.start is not None}
+    return [s for s in mentions if s.start is not None or _key(s) not in placed]
+
+
+def _key(source: Source | Citation) -> str:
+    """Return what identifies a source within an answer."""
+    return source_key(cited_url(source.url))
 
 
 def _mentions(
@@ -248,9 +321,9 @@ def _mentions(
             chosen = (listed[number - 1] for number in hit.numbers)
             mentions += [Source(s.url, s.title, None, hit.start, hit.end) for s in chosen]
     aside = [f"marker without an entry: {', '.join(written.dangling)}"] if written.dangling else []
-    known = {source.url for source in listed}
+    known = {_key(source) for source in listed}
     if known and not only_found:
-        mentions = [mention for mention in mentions if mention.url in known]
+        mentions = [mention for mention in mentions if _key(mention) in known]
     elif not known:
         mentions += [Source(entry.url, entry.title or None) for entry in written.listed]
     return mentions, aside
@@ -270,16 +343,14 @@ def _listed(
     nameless, any_rank = 0, False
     for row in group:
         pairs = _addresses(row, rules, faults)
-        nameless += sum(not url for url, _ in pairs)
+        nameless += sum(not pair.url for pair in pairs)
         rank = _whole(row, "rank", faults, default=None)
         any_rank |= rank is not None
         if rank and len(pairs) > 1:
             message = "one rank for several addresses; list them in order, or give each its own row"
             faults.append(Fault(row.number, "rank", message))
         _note_repeat(row, pairs, rank, seen, faults)
-        for url, title in pairs:
-            if url:
-                ranked.append((rank or len(ranked) + 1, Source(url, title)))
+        ranked += [(rank or len(ranked) + n, pair) for n, pair in enumerate(pairs, 1) if pair.url]
     ranked.sort(key=lambda pair: pair[0])
     return _unnumbered([source for _, source in ranked]), nameless, any_rank
 
@@ -292,12 +363,12 @@ def _unnumbered(sources: list[Source]) -> list[Source]:
     ]
     if not numbered or not all(numbered):
         return sources
-    return [Source(s.url, str(s.title).split(". ", 1)[1]) for s in sources]
+    return [replace(s, title=str(s.title).split(". ", 1)[1]) for s in sources]
 
 
 def _note_repeat(row: Row, pairs, rank, seen: dict[Any, int], faults: list[Fault]) -> None:
     """Note a row that says what an earlier one says, or takes its rank."""
-    keys = [url for url, _ in pairs] if rank is None else [rank]
+    keys = [pair.url for pair in pairs] if rank is None else [rank]
     for key in keys or [None]:
         if key in seen and seen[key] != row.number:
             what = f"rank {key} again" if rank else "the same citation again" if key else "again"
@@ -306,7 +377,7 @@ def _note_repeat(row: Row, pairs, rank, seen: dict[Any, int], faults: list[Fault
         seen.setdefault(key, row.number)
 
 
-def _addresses(row: Row, rules: Rules, faults: list[Fault]) -> list[tuple[str, str | None]]:
+def _addresses(row: Row, rules: Rules, faults: list[Fault]) -> list[Source]:
     """Return the addresses of a row with their titles; an empty one is a citation without address."""
     value = row.values.get("urls") or row.values.get("found")
     if isinstance(value, str) and value.lstrip().startswith("["):
@@ -317,29 +388,31 @@ def _addresses(row: Row, rules: Rules, faults: list[Fault]) -> list[tuple[str, s
             return []
     if value is None or isinstance(value, str):
         parts = [part.strip() for part in _SEPARATOR.split(value or "")]
-        pairs = [(part, row.text("title") or None) for part in parts if part]
+        pairs = [Source(part, row.text("title") or None) for part in parts if part]
     elif isinstance(value, list):
         pairs = [_pair(row, item, faults) for item in value]
     else:
         message = f"expected a text or a list, found {type(value).__name__}"
         faults.append(Fault(row.number, "urls", message))
         return []
-    for url, _ in pairs:
-        if url and rules.broken == "refuse" and (fault := url_fault(url)):
+    for pair in pairs:
+        if pair.url and rules.broken == "refuse" and (fault := url_fault(pair.url)):
             faults.append(Fault(row.number, "urls", fault))
     return pairs
 
 
-def _pair(row: Row, item: Any, faults: list[Fault]) -> tuple[str, str | None]:
-    """Return address and title of one entry of a list of citations."""
+def _pair(row: Row, item: Any, faults: list[Fault]) -> Source:
+    """Return one entry of a list of citations; it may say its title and its place."""
     if isinstance(item, str):
-        return item.strip(), None
+        return Source(item.strip())
     if isinstance(item, dict):
         url, title = item.get("url", item.get("link")), item.get("title")
         if url is None or isinstance(url, str):
-            return (url or "").strip(), title if isinstance(title, str) and title else None
+            start, end = whole(item.get("start")), whole(item.get("end"))
+            title = title if isinstance(title, str) and title else None
+            return Source((url or "").strip(), title, None, start, end)
     faults.append(Fault(row.number, "urls", f"expected an address, found {str(item)[:60]!r}"))
-    return "", None
+    return Source("")
 
 
 def url_fault(url: str) -> str | None:
