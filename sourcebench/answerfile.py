@@ -198,12 +198,14 @@ def _written_reply(group: Sequence[Row], rules: Rules, found: AnswerFile) -> Rep
     """Return the reply that the columns spell out."""
     first = group[0]
     text = _same(group, "answer", found.faults)
-    citations, uncited, aside = _citations(group, text, rules, found)
+    citations, uncited, aside, nameless = _citations(group, text, rules, found)
     return Reply(
         text=text,
         outcome=_outcome(first, text, citations, found.faults),
         citations=citations,
         uncited=uncited,
+        without_address=nameless,
+        extra={"listed": [s.url for row in group for s in _addresses(row, rules, [])]},
         model=first.text("model"),
         reason="; ".join(filter(None, (first.text("reason"), *aside))),
     )
@@ -252,11 +254,11 @@ def _whole(row: Row, column: str, faults: list[Fault], *, default: int | None) -
 
 def _citations(
     group: Sequence[Row], text: str, rules: Rules, found: AnswerFile
-) -> tuple[tuple[Citation, ...], tuple[Citation, ...], list[str]]:
-    """Return what an answer cites, what it found besides, and what has to be said about both."""
+) -> tuple[tuple[Citation, ...], tuple[Citation, ...], list[str], int]:
+    """Return what an answer cites, what it found besides, what has to be said, and the nameless."""
     listed, nameless, ranked = _listed(group, rules, found.faults)
     if any(_says_place(item) for row in group for item in _items(row)):
-        return _as_given(listed), (), []
+        return _as_given(listed), (), [], nameless
     only_found = not any(row.text("urls") for row in group)
     mentions, aside = _mentions(text, listed, only_found, rules)
     if rules.glued == "no" and (hits := glued_markers(text, len(listed))):
@@ -266,11 +268,16 @@ def _citations(
     if not (mentions and only_found):
         mentions += listed
     if not ranked:
-        return *cited(_first_places(mentions), listed), aside
+        return *cited(_first_places(mentions), listed), aside, nameless
     places = {_key(source): n for n, source in reversed(list(enumerate(listed)))}
     citations, uncited = cited(_first_places(mentions), listed)
     order = sorted({_key(c) for c in citations}, key=lambda key: places.get(key, len(places)))
-    return tuple(replace(c, rank=order.index(_key(c)) + 1) for c in citations), uncited, aside
+    return (
+        tuple(replace(c, rank=order.index(_key(c)) + 1) for c in citations),
+        uncited,
+        aside,
+        nameless,
+    )
 
 
 def _items(row: Row) -> list[Any]:
