@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import urlsplit
+from typing import Literal
 
 from sourcebench.engines.addresses import cited_url, source_key
-from sourcebench.engines.mentions import Source, cited, whole
+from sourcebench.engines.mentions import Source, cited
 from sourcebench.intext import cited_in_text, glued_markers
+from sourcebench.listing import addresses, listed_sources, says_places, whole_number
 from sourcebench.records import ANSWER_OUTCOMES
 from sourcebench.replies import Answer, Citation, Reply
 from sourcebench.rowfile import Fault, Row, read_rows
@@ -36,19 +34,6 @@ COLUMNS = {
     "dataset": ("dataset",),
     "gold_answer": ("gold_answer", "expected_answer"),
 }
-_SEPARATOR = re.compile(r"\s+\|\s+|\s*\|\s*(?=https?://)|[\r\n]+")
-_LISTED = re.compile(r"[,;]\s*https?://")
-
-
-@dataclass
-class AnswerFile:
-    """The answers of a file, with the first row of each; faults, notes, and unused columns."""
-
-    answers: list[Answer] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +55,17 @@ class Rules:
     broken: Literal["refuse", "keep"] = "refuse"
     glued: Literal["no", "markers"] = "no"
     engine: str | None = None
+
+
+@dataclass
+class AnswerFile:
+    """The answers of a file, with the first row of each; faults, notes, and unused columns."""
+
+    answers: list[Answer] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unused: tuple[str, ...] = ()
 
 
 def read_answers(
@@ -141,7 +137,7 @@ def collect_rows(
     for row in rows:
         name = row.text("system") or (system or "")
         query = row.text("query_id") or row.text("question")
-        run = _whole(row, "run", found.faults, default=1)
+        run = whole_number(row, "run", found.faults, default=1)
         if not name:
             found.faults.append(Fault(row.number, "system", "empty; name the system"))
         if not query:
@@ -205,7 +201,7 @@ def _written_reply(group: Sequence[Row], rules: Rules, found: AnswerFile) -> Rep
         citations=citations,
         uncited=uncited,
         without_address=nameless,
-        extra={"listed": [s.url for row in group for s in _addresses(row, rules, [])]},
+        extra={"listed": [s.url for row in group for s in addresses(row, [])]},
         model=first.text("model"),
         reason="; ".join(filter(None, (first.text("reason"), *aside))),
     )
@@ -237,18 +233,6 @@ def _outcome(row: Row, text: str, cites: Sequence[Citation], faults: list[Fault]
     return "no_citations" if text else "empty"
 
 
-def _whole(row: Row, column: str, faults: list[Fault], *, default: int | None) -> int | None:
-    """Return a field as a whole number from 1."""
-    given = row.text(column)
-    if not given:
-        return default
-    if given.isascii() and given.isdigit() and len(given) < 10 and int(given) >= 1:
-        return int(given)
-    message = f"must be a whole number from 1, found {given!r}"
-    faults.append(Fault(row.number, column, message))
-    return None
-
-
 # --- citations -----------------------------------------------------------------------------------
 
 
@@ -256,8 +240,8 @@ def _citations(
     group: Sequence[Row], text: str, rules: Rules, found: AnswerFile
 ) -> tuple[tuple[Citation, ...], tuple[Citation, ...], list[str], int]:
     """Return what an answer cites, what it found besides, what has to be said, and the nameless."""
-    listed, nameless, ranked = _listed(group, rules, found.faults)
-    if any(_says_place(item) for row in group for item in _items(row)):
+    listed, nameless, ranked = listed_sources(group, found.faults, strict=rules.broken == "refuse")
+    if says_places(group):
         return _as_given(listed), (), [], nameless
     only_found = not any(row.text("urls") for row in group)
     mentions, aside = _mentions(text, listed, only_found, rules)
@@ -278,17 +262,6 @@ def _citations(
         aside,
         nameless,
     )
-
-
-def _items(row: Row) -> list[Any]:
-    """Return the entries of a row's list of citations, where it has one."""
-    value = row.values.get("urls") or row.values.get("found")
-    return value if isinstance(value, list) else []
-
-
-def _says_place(item: Any) -> bool:
-    """Whether an entry of a list says where, or in which order, the answer cites it."""
-    return isinstance(item, dict) and ("rank" in item or "start" in item)
 
 
 def _as_given(listed: Sequence[Source]) -> tuple[Citation, ...]:
@@ -339,103 +312,3 @@ def _mentions(
 def _counted(count: int, one: str, several: str) -> str:
     """Say how many there are, or nothing."""
     return "" if not count else f"1 {one}" if count == 1 else f"{count} {several}"
-
-
-def _listed(
-    group: Sequence[Row], rules: Rules, faults: list[Fault]
-) -> tuple[list[Source], int, bool]:
-    """Return the sources that the rows list, in rank order; how many have no address; if ranked."""
-    ranked: list[tuple[int, Source]] = []
-    seen: dict[Any, int] = {}
-    nameless, any_rank = 0, False
-    for row in group:
-        pairs = _addresses(row, rules, faults)
-        nameless += sum(not pair.url for pair in pairs)
-        rank = _whole(row, "rank", faults, default=None)
-        any_rank |= rank is not None
-        if rank and len(pairs) > 1:
-            message = "one rank for several addresses; list them in order, or give each its own row"
-            faults.append(Fault(row.number, "rank", message))
-        _note_repeat(row, pairs, rank, seen, faults)
-        ranked += [(rank or len(ranked) + n, pair) for n, pair in enumerate(pairs, 1) if pair.url]
-    ranked.sort(key=lambda pair: pair[0])
-    return _unnumbered([source for _, source in ranked]), nameless, any_rank
-
-
-def _unnumbered(sources: list[Source]) -> list[Source]:
-    """Return sources with titles free of a number that only says their place in the list."""
-    numbered = [
-        isinstance(s.title, str) and s.title.startswith(f"{n}. ")
-        for n, s in enumerate(sources, start=1)
-    ]
-    if not numbered or not all(numbered):
-        return sources
-    return [replace(s, title=str(s.title).split(". ", 1)[1]) for s in sources]
-
-
-def _note_repeat(row: Row, pairs, rank, seen: dict[Any, int], faults: list[Fault]) -> None:
-    """Note a row that says what an earlier one says, or takes its rank."""
-    keys = [pair.url for pair in pairs] if rank is None else [rank]
-    for key in keys or [None]:
-        if key in seen and seen[key] != row.number:
-            what = f"rank {key} again" if rank else "the same citation again" if key else "again"
-            message = f"repeats row {seen[key]} ({what}); remove one of the two, or number repetitions in a column run"
-            faults.append(Fault(row.number, "rank" if rank else "", message))
-        seen.setdefault(key, row.number)
-
-
-def _addresses(row: Row, rules: Rules, faults: list[Fault]) -> list[Source]:
-    """Return the addresses of a row with their titles; an empty one is a citation without address."""
-    value = row.values.get("urls") or row.values.get("found")
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
-            faults.append(Fault(row.number, "urls", "starts like a JSON list, but is none"))
-            return []
-    if value is None or isinstance(value, str):
-        parts = [part.strip() for part in _SEPARATOR.split(value or "")]
-        pairs = [Source(part, row.text("title") or None) for part in parts if part]
-    elif isinstance(value, list):
-        pairs = [_pair(row, item, faults) for item in value]
-    else:
-        message = f"expected a text or a list, found {type(value).__name__}"
-        faults.append(Fault(row.number, "urls", message))
-        return []
-    for pair in pairs:
-        if pair.url and rules.broken == "refuse" and (fault := url_fault(pair.url)):
-            faults.append(Fault(row.number, "urls", fault))
-    return pairs
-
-
-def _pair(row: Row, item: Any, faults: list[Fault]) -> Source:
-    """Return one entry of a list of citations; it may say its title and its place."""
-    if isinstance(item, str):
-        return Source(item.strip())
-    if isinstance(item, dict):
-        url, title = item.get("url", item.get("link")), item.get("title")
-        if url is None or isinstance(url, str):
-            start, end = whole(item.get("start")), whole(item.get("end"))
-            title = title if isinstance(title, str) and title else None
-            return Source((url or "").strip(), title, None, start, end)
-    faults.append(Fault(row.number, "urls", f"expected an address, found {str(item)[:60]!r}"))
-    return Source("")
-
-
-def url_fault(url: str) -> str | None:
-    """Return what is wrong with a web address and what to do about it, or None."""
-    shown = repr(url if len(url) <= 100 else url[:97] + "...")
-    if _LISTED.search(url):
-        return f"several addresses in one: {shown}; separate them with ' | '"
-    if re.search(r"\s", url):
-        return f"white space in {shown}; write it as %20, or separate addresses with ' | '"
-    if not re.match(r"https?://", url, re.IGNORECASE):
-        return f"{shown} is no web address; it must begin with http:// or https://"
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        return f"{shown} is no web address ({error}); correct it or leave it out"
-    if not host:
-        return f"{shown} names no host; correct it or leave it out"
-    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sourcebench.answerfile import url_fault
+from sourcebench.listing import url_fault
 from sourcebench.publicfiles import public_collection
 from sourcebench.rowfile import Fault, Row
 

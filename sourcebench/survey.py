@@ -8,7 +8,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sourcebench.answerfile import Rules, url_fault
+from sourcebench.answerfile import Rules
+from sourcebench.listing import url_fault
 from sourcebench.recognise import read_any
 from sourcebench.replies import Answer
 from sourcebench.urls import page_id, site
