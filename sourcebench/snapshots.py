@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +19,8 @@ from sourcebench.decoding import Decoder
 
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16
+_STATUS_LINE = 16  # bytes, enough for version and status
+_REDIRECT = re.compile(rb"HTTP/[\d.]+ +30[12378]\b")
 _NAMESPACE = uuid.UUID("6f1d7c1e-5f0e-5b53-9f2b-2f6d0c7f4a11")
 
 
@@ -187,12 +190,19 @@ def read_snapshots(path: Path) -> Iterator[Snapshot]:
 
 
 def index_snapshots(path: Path) -> dict[str, int]:
-    """Return for each address where its last snapshot starts in the file, for `read_snapshot`."""
+    """Return for each address where its last page starts in the file, for `read_snapshot`.
+
+    Redirects are no pages: an address may redirect one visitor and show another a page.
+    """
     with path.open("rb") as file:
         return {
             record.url: record.offset
             for record in _whole_records(file, path)
-            if record.kind in ("response", "resource")
+            if record.kind == "resource"
+            or (
+                record.kind == "response"
+                and not _REDIRECT.match(record.record.raw_stream.read(_STATUS_LINE))
+            )
         }
 
 
@@ -213,7 +223,7 @@ def read_snapshot(path: Path, offset: int) -> Snapshot:
 
 
 def latest_snapshots(path: Path) -> Iterator[Snapshot]:
-    """Read the last snapshot of each address, in file order."""
+    """Read the last page of each address, in file order."""
     for offset in sorted(index_snapshots(path).values()):
         yield read_snapshot(path, offset)
 

@@ -136,11 +136,11 @@ class Visits:
         results: queue.SimpleQueue[tuple[Visit, Future]] = queue.SimpleQueue()
         running = 0
         while True:
+            progress(self.flush())  # before anything new is asked: a kill loses no more than that
             while running < concurrency and (visit := self.turns.take(time.monotonic())):
                 running += 1
                 future = pool.submit(self.ask, visit)
                 future.add_done_callback(lambda f, v=visit: results.put((v, f)))
-            progress(self.flush())
             next_at = self.turns.next_at() if running < concurrency else None
             if not running and next_at is None:
                 return

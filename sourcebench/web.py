@@ -302,7 +302,10 @@ def redirect_target(snapshot: Snapshot) -> str | None:
         return None
     with suppress(UnicodeError):
         location = location.encode("latin-1").decode("utf-8")
-    return urljoin(snapshot.url, location)
+    try:
+        return urljoin(snapshot.url, location)
+    except ValueError:  # not readable as an address; whoever goes there says so
+        return location
 
 
 # --- faults --------------------------------------------------------------------------------------
