@@ -222,6 +222,9 @@ class LLMJudge:
         return self
 
     def __exit__(self, *failure: object) -> None:
+        if self._patience is not None:
+            self._patience.endpoint.close()
+            self._patience = None
         self.journal.__exit__(*failure)
 
     @property
@@ -232,19 +235,23 @@ class LLMJudge:
     @property
     def patience(self) -> Patience:
         """Return what sends the requests; made when first needed, so that replay needs no endpoint."""
-        if self._patience is None:
-            settings = self.settings
-            endpoint = Endpoint(settings.base_url, self.key(), timeout=settings.timeout)
-            self._patience = Patience(
-                endpoint,
-                concurrency=settings.concurrency,
-                attempts=settings.attempts,
-                deadline=settings.deadline,
-                rng=self.rng,
-                clock=self.clock,
-                sleep=self.sleep,
-            )
-        return self._patience
+        with self._lock:
+            if self._patience is None:
+                self._patience = self._made_patience()
+            return self._patience
+
+    def _made_patience(self) -> Patience:
+        """Return the retry layer around a new endpoint."""
+        settings = self.settings
+        return Patience(
+            Endpoint(settings.base_url, self.key(), timeout=settings.timeout),
+            concurrency=settings.concurrency,
+            attempts=settings.attempts,
+            deadline=settings.deadline,
+            rng=self.rng,
+            clock=self.clock,
+            sleep=self.sleep,
+        )
 
     def prompt_hash(self, group: Group) -> str:
         """Return what identifies the wording of a group, and the settings that it is sent with."""
