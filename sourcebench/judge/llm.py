@@ -190,6 +190,8 @@ class LLMJudge:
         Where replies are kept.
     key
         Gives the API key when the first request is sent. It is not shown, written or logged.
+    limit_seconds
+        Seconds after which no further request of a run is sent.
     again
         Tasks (group, query_id, page_id) whose settled replies are asked for anew.
     """
@@ -201,6 +203,7 @@ class LLMJudge:
     key: Callable[[], str] = field(default=lambda: "", repr=False)
     texts: Mapping[str, str] = field(default_factory=read_prompts, repr=False)
     spending: Spending = field(default_factory=Spending)
+    limit_seconds: float | None = None
     again: frozenset[tuple[str, str, str]] = frozenset()
     rng: Random = field(default_factory=SystemRandom, repr=False)
     clock: Callable[[], float] = time.monotonic
@@ -216,13 +219,19 @@ class LLMJudge:
         self._patience: Patience | None = None
         self._dialect: Dialect | None = None
         self._hashes: dict[str, str] = {}
+        self._until = float("inf")
 
     def __enter__(self) -> LLMJudge:
         self.journal.__enter__()
+        self._until = self.clock() + (self.limit_seconds or float("inf"))
         return self
 
     def __exit__(self, *failure: object) -> None:
         if self._patience is not None:
+            counts = dict(self._patience.counts)
+            self.journal.append(
+                {"key": "", "status": "run", "judge": self.name, **counts, **self.spending.sums()}
+            )
             self._patience.endpoint.close()
             self._patience = None
         self.journal.__exit__(*failure)
@@ -442,6 +451,8 @@ class LLMJudge:
         with self._lock:
             ticket = next(self._tickets)
         try:
+            if self.clock() > self._until:
+                raise JudgingStopped(f"the time limit of {self.limit_seconds:g} s is reached")
             self.spending.set_aside(ticket, request.prompt_tokens, request.room)
         except JudgingStopped as limit:
             self.patience.gate.stop(str(limit))
@@ -671,7 +682,7 @@ def llm_judge(
     limit_tokens, limit_cost
         Limits of one run.
     options
-        `rng`, `clock`, `sleep`, `now`, `again` of `LLMJudge`.
+        `limit_seconds`, `rng`, `clock`, `sleep`, `now`, `again` of `LLMJudge`.
 
     Raises
     ------
