@@ -385,7 +385,7 @@ def _typed(values: pd.Series, column: Column, table: Table, where: Path) -> pd.S
     values = values.reset_index(drop=True)
     if column.type in ("object", "array"):
         return values
-    missing = values.isna() | values.map(lambda value: isinstance(value, str) and value == "")
+    missing = values.isna() | (values == "")
     if column.type in ("integer", "number"):
         numbers = pd.to_numeric(values.where(~missing, None), errors="coerce")
         bad = numbers.isna() & ~missing
