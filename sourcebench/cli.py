@@ -74,6 +74,29 @@ def paper(study: Path, out, build, jobs: int | None, resamples: int, seed, noteb
 @main.command()
 @STUDY
 @clear_errors
+def status(study: Path) -> None:
+    """Show how many sources got how far, and what was lost why."""
+    from sourcebench.status import status as stand
+    from sourcebench.study import Study
+
+    click.echo(stand(Study(study)))
+
+
+@main.command()
+@STUDY
+@click.argument("url")
+@clear_errors
+def show(study: Path, url: str) -> None:
+    """Print all that is known of one source."""
+    from sourcebench.status import show as known
+    from sourcebench.study import Study
+
+    click.echo(known(Study(study), url))
+
+
+@main.command()
+@STUDY
+@clear_errors
 def validate(study: Path) -> None:
     """Check every table of a study, and its hashes if it is released."""
     from sourcebench.study import Study
@@ -187,3 +210,7 @@ _stage("fetch", "Fetch every cited page that is not there yet.")
 _stage("extract", "Turn fetched pages into what a judge may see.")
 _stage("judge", "Have the pages judged.")
 _stage("score", "Turn judgments into source scores.")
+
+
+if __name__ == "__main__":
+    main()

@@ -16,8 +16,9 @@ from random import Random
 from typing import Any
 
 from sourcebench.answers import store_answers
-from sourcebench.engines import ASKED, engine, key_names
+from sourcebench.engines import engine, key_names
 from sourcebench.engines.mentions import failed
+from sourcebench.engines.settings import check_settings
 from sourcebench.engines.wire import Exchange, Http
 from sourcebench.pacing import Pace, ProviderStopped, ask_patiently
 from sourcebench.recordings import Recordings, recording_file
@@ -55,11 +56,13 @@ class Plan:
     there: int
     keys: tuple[str, ...]
     cost: float | None  # US dollars; None where a price is not known
+    base_url: str = ""  # where it is not the engine's own
 
     def __str__(self) -> str:
         cost = "cost unknown" if self.cost is None else f"about {self.cost:.2f} USD"
         keys = f", needs {' and '.join(self.keys)}" if self.todo else ""
-        return f"{self.system}: {len(self.todo)} to ask, {self.there} there, {cost}{keys}"
+        at = f", at {self.base_url}" if self.base_url else ""
+        return f"{self.system}: {len(self.todo)} to ask, {self.there} there, {cost}{keys}{at}"
 
 
 def collect_study(
@@ -169,11 +172,10 @@ def _systems(study: Study, names: Sequence[str] | None) -> dict[str, Settings]:
     if not asked:
         raise StudyError(f"{where}: no [systems.<name>] with an engine; see `sourcebench new`")
     for name, settings in asked.items():
-        if settings["engine"] not in ASKED:
-            raise StudyError(
-                f"{where}: [systems.{name}] engine must be one of {', '.join(ASKED)}, "
-                f"found {settings['engine']!r}"
-            )
+        try:
+            check_settings(settings)
+        except ValueError as error:
+            raise StudyError(f"{where}: [systems.{name}] {error}") from None
     return {name: s for name, s in asked.items() if names is None or name in names}
 
 
@@ -206,6 +208,7 @@ def _plan(study: Study, name: str, settings: Settings, texts: Mapping[str, str])
         len(wanted) - len(todo),
         key_names(settings),
         None if cost is None else cost * len(todo),
+        settings.get("base_url", ""),
     )
 
 

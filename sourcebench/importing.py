@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sourcebench.answerfile import AnswerFile, Fault, read_answers
+from sourcebench.answerfile import AnswerFile, Rules, read_answers
 from sourcebench.answers import store_answers
 from sourcebench.replies import Answer
+from sourcebench.rowfile import Fault, refuse
 from sourcebench.schema import CATEGORIES
 from sourcebench.study import StudyError
 
@@ -28,6 +29,7 @@ class Imported:
     empty: int
     new_queries: int
     unused_columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         said = (
@@ -39,7 +41,7 @@ class Imported:
             said += f"; {self.new_queries} new queries"
         if self.unused_columns:
             said += f"; columns not used: {', '.join(self.unused_columns)}"
-        return said
+        return "\n".join((said, *self.notes))
 
 
 def check_answers(
@@ -49,6 +51,7 @@ def check_answers(
     system: str | None = None,
     unknown_queries: Literal["refuse", "add"] = "refuse",
     category: str | None = None,
+    rules: Rules | None = None,
 ) -> list[Fault]:
     """Return every fault of a file of answers, by row, before anything is written.
 
@@ -58,7 +61,7 @@ def check_answers(
         A file as `sourcebench.answerfile.read_answers` takes it.
     study
         With a study, queries are looked up in it and answers that it has already are faults.
-    system, unknown_queries, category
+    system, unknown_queries, category, rules
         As for `import_answers`.
 
     Returns
@@ -66,7 +69,7 @@ def check_answers(
     list of Fault
         In row order; empty when the file can be imported.
     """
-    found = read_answers(path, system=system)
+    found = read_answers(path, system=system, rules=rules)
     if study is not None:
         _resolve(study, found, unknown_queries, category)
         _note_present(study, found)
@@ -81,6 +84,7 @@ def import_answers(
     unknown_queries: Literal["refuse", "add"] = "refuse",
     category: str | None = None,
     present: Literal["refuse", "replace"] = "refuse",
+    rules: Rules | None = None,
 ) -> Imported:
     """Bring a file of answers and cited addresses into a study: all of it, or nothing.
 
@@ -98,6 +102,8 @@ def import_answers(
         Category of added queries, where the file has no column for it.
     present
         What to do with an answer that the study has already: refuse the file, or replace it.
+    rules
+        How strictly to read; by default a broken address or a repeated answer is a fault.
 
     Returns
     -------
@@ -110,7 +116,7 @@ def import_answers(
         Names the file, the row, the column and what to do, for the first fault; `check_answers`
         lists all.
     """
-    found = read_answers(path, system=system)
+    found = read_answers(path, system=system, rules=rules)
     new = _resolve(study, found, unknown_queries, category)
     if present == "refuse":
         _note_present(study, found)
@@ -118,19 +124,14 @@ def import_answers(
     if not found.answers:
         raise StudyError(f"{path}: no answer in this file")
     store_answers(study, found.answers, new)
-    return summary(found.answers, new, found.unused)
-
-
-def refuse(path: Path, faults: Sequence[Fault]) -> None:
-    """Raise for the first fault of a file, if there is one."""
-    if faults:
-        first = min(faults, key=lambda fault: fault.row)
-        more = f" ({len(faults) - 1} more after it)" if len(faults) > 1 else ""
-        raise StudyError(f"{path}: {first}{more}")
+    return summary(found.answers, new, found.unused, found.notes)
 
 
 def summary(
-    answers: Sequence[Answer], new: Sequence[dict[str, Any]], unused: Sequence[str] = ()
+    answers: Sequence[Answer],
+    new: Sequence[dict[str, Any]],
+    unused: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Imported:
     """Count what was imported."""
     outcomes = [answer.reply.outcome for answer in answers]
@@ -142,6 +143,7 @@ def summary(
         empty=outcomes.count("empty"),
         new_queries=len(new),
         unused_columns=tuple(unused),
+        notes=tuple(notes),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -63,9 +63,3 @@ class Answer:
     dataset: str = ""
     gold_answer: str = ""
     asked_at: str = ""
-
-
-def ranked(citations: Sequence[Citation], key) -> tuple[Citation, ...]:
-    """Number the sources by first mention; `key` gives the identity of a source from its address."""
-    ranks: dict[str, int] = {}
-    return tuple(replace(c, rank=ranks.setdefault(key(c.url), len(ranks) + 1)) for c in citations)

@@ -102,4 +102,8 @@ def _rules(answer: Snapshot) -> Any:
         return Failure("not_allowed", f"robots.txt answers {answer.status}: not asked for now")
     if not 200 <= answer.status < 300:
         return None
-    return Protego.parse(decoded_body(answer)[:_MOST_BYTES].decode("utf-8-sig", "replace"))
+    text = decoded_body(answer)[:_MOST_BYTES].decode("utf-8-sig", "replace")
+    try:
+        return Protego.parse(text)
+    except Exception as error:  # a parser's bug met by a hostile file
+        return Failure("not_allowed", f"robots.txt can not be read: {error}"[:200])

@@ -518,6 +518,12 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     partial.replace(path)
 
 
+def drop_cut_line(path: Path) -> None:
+    """Take a half-written last line, which a kill left behind, off a table that is appended to."""
+    if path.exists() and not (data := path.read_bytes()).endswith(b"\n"):
+        write_atomic(path, data[: data.rfind(b"\n") + 1])
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:

@@ -122,7 +122,7 @@ def _become_kernel(request: dict[str, Any], alive: int) -> None:
         from ipykernel.kernelapp import launch_new_instance
 
         sys.argv = ["ipykernel_launcher", "-f", request["file"]]
-        launch_new_instance(argv=["-f", request["file"]])
+        launch_new_instance(argv=["-f", request["file"], "--log-level=CRITICAL"])
     finally:
         os._exit(0)
 

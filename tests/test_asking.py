@@ -185,7 +185,7 @@ def test_gemini_records_where_its_redirects_lead(http, monkeypatch):
         reply_body = body_of("gemini_generate_content_grounding").replace(
             old.encode(), f"{provider.url}/r/".encode()
         )
-        settings = {"model": "g", "base_url": provider.url, "redirector": host}
+        settings = {"model": "g", "base_url": provider.url}
         exchanges = engine("gemini").ask("Q?", settings=settings, http=http, key=KEY)
         reply = engine("gemini").parse(exchanges)
     assert [c.url for c in reply.citations] == [
@@ -285,7 +285,7 @@ def test_presets_cover_the_systems_of_the_paper():
         assert settings["engine"] in ASKED
         assert all(key.endswith("_API_KEY") for key in key_names(settings))
     assert key_names(preset("DS-Chat-Gensee")) == ("DEEPSEEK_API_KEY", "GENSEE_API_KEY")
-    assert key_names({**preset("GPT-5"), "key_env": "MY_KEY"}) == ("MY_KEY",)
+    assert key_names({**preset("GPT-5"), "key": "MY_API_KEY"}) == ("MY_API_KEY",)
     with pytest.raises(ValueError, match="no preset 'Bing'"):
         preset("Bing")
 

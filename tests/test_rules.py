@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import re
 import socket
+import tomllib
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -37,6 +38,7 @@ PLAIN = (
     "Sand moves along the shore with the waves and settles in the lee of the headland. "
     "In winter the beach is narrow and steep, in summer it is wide and flat. "
 ) * 12
+STUDY = "Abstract\nWe measured.\nMethods\nTrials.\nResults\nNo effect.\nFunding\nNone.\n" + PLAIN
 
 
 def page(text: str = REPORT, url: str = "https://www.shorenotes.net/a/bluffs", **fields) -> Packet:
@@ -137,6 +139,11 @@ def test_an_embedder_moves_relevance_by_meaning():
         ({}, 4, "attributions"),
         ({"text": PLAIN, "outside": "Sources\nA book"}, 4, "sources listed"),
         ({"text": PLAIN, "links": cites(*(f"https://news{i}.com/" for i in "abc"))}, 4, "newsa"),
+        ({"text": PLAIN, "links": cites("https://www.epa.gov/x")}, 4, "few attributions"),
+        ({"text": PLAIN, "links": cites("https://epa.gov/x", "https://epa.gov/y")}, 5, "2 primary"),
+        ({"text": STUDY}, 5, "scholarly article"),
+        ({"kind": "opinion", "links": cites("https://www.epa.gov/x")}, 4, "opinion"),
+        ({"text": REPORT + "SHOCKING! A disgusting disgrace, a nightmare. " * 9}, 3, "emotive"),
         ({"text": PLAIN}, 3, "0 other sites"),
         ({"text": PLAIN, "links": cites("https://t.co/1", "https://t.co/2")}, 3, "0 other"),
         ({"kind": "forum"}, 3, "forum"),
@@ -175,7 +182,9 @@ def test_links_outside_the_text_or_to_the_own_site_are_no_sources():
         ({"kind": "encyclopedia", "text": PLAIN}, 5, "encyclopedia"),
         ({}, 4, "attributions"),
         ({"text": PLAIN}, 3, "own voice"),
+        ({"text": STUDY}, 5, "plain"),
         ({"url": "https://shorenotes.net/opinion/walls"}, 3, "opinion"),
+        ({"kind": "press_release"}, 3, "press release"),
         (
             {"text": PLAIN + "I love my beach and I think you and your family will too. " * 8},
             3,
@@ -183,6 +192,7 @@ def test_links_outside_the_text_or_to_the_own_site_are_no_sources():
         ),
         ({"text": PLAIN + "Great! Wonderful! " * 5}, 3, "exclamation"),
         ({"text": PLAIN + "This shocking, disgusting disgrace is a nightmare. " * 4}, 2, "emotive"),
+        ({"text": PLAIN + "Best deal! Buy now and save! Amazing offer! " * 6}, 2, "selling"),
         ({"text": PLAIN + "STOP THIS WALL BEFORE THEY TAKE YOUR HOUSE. " * 5}, 2, "shouting"),
         ({"text": "The globalists and traitors spread lies and poison. " * 20}, 1, "agitation"),
     ],
@@ -276,7 +286,9 @@ def test_old_pages_are_told_apart_by_their_text(text, day, score, seen):
         ((Author("Editorial Team", "byline"),), {}, 3, "Editorial Team"),
         ((Author("bassline77", "byline"),), {}, 3, "bassline77"),
         ((), {"kind": "encyclopedia"}, 3, "encyclopedia"),
-        ((Author("bassline77", "byline"),), {"kind": "forum"}, 2, "user names"),
+        ((Author("Dr. Rainbow Stone", "meta"),), {}, 4, "no biography"),
+        ((Author("Ana Ruiz", "meta"),), {"url": "https://coast.northfield.edu.example/a"}, 5, "scholarly"),
+        ((), {"text": REPORT + "By the Shore Notes team"}, 3, "Shore Notes team"),
         ((), {}, 2, "no author"),
     ],
 )  # fmt: skip
@@ -316,10 +328,14 @@ def test_ownership_follows_what_the_page_shows(fields, score, seen):
         ("https://www.theguardian.com/a", {}, 5),
         ("https://en.wikipedia.org/wiki/A", {}, 4),
         ("https://www.shorenotes.net/a", {"outside": "Careers\nPress\nAdvertise"}, 4),
+        ("https://www.shorenotes.net/wiki/A", {"kind": "encyclopedia"}, 4),
         ("https://www.shorenotes.net/a", {}, 3),
+        ("https://www.shorenotes.net/a", {"outside": "1 Sea Road, OR 97365\n541-754-3010"}, 3),
         ("https://mama.blogspot.com/a", {"outside": "Careers\nPress"}, 3),
         ("https://gov.shorenotes.net/a", {}, 3),
-        ("http://top10healthz.xyz/a", {}, 2),
+        ("http://healthz.xyz/a", {}, 2),
+        ("http://top10health.net/a", {"counts": {"words": 9, "sponsored_links": 9}}, 2),
+        ("http://top10health.net/a", {}, 3),
         ("https://www.infowars.com/a", {}, 1),
         ("not an address", {}, None),
     ],
@@ -493,7 +509,7 @@ def test_every_threshold_has_a_reason_and_a_use():
     """The threshold table holds no unexplained and no dead row."""
     source = "".join(
         (ROOT / "sourcebench" / "judge" / f"{name}.py").read_text(encoding="utf-8")
-        for name in ("content", "credibility", "usability", "relevance")
+        for name in ("content", "credibility", "usability", "relevance", "evidence")
     )
     with rules.THRESHOLDS_FILE.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
@@ -503,6 +519,17 @@ def test_every_threshold_has_a_reason_and_a_use():
         family = re.match(r"(kind|cap)_", row["name"])
         used = f'f"{family[0]}{{' if family else f'"{row["name"]}"'
         assert used in source, row
+
+
+def test_every_word_list_has_a_use():
+    """Each list of cue phrases is named by a rule, and holds no phrase twice."""
+    folder = ROOT / "sourcebench" / "judge"
+    source = "".join(p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.py")))
+    lists = tomllib.loads(evidence.CUES_FILE.read_text(encoding="utf-8"))
+    for name, phrases in lists.items():
+        assert f'"{name}"' in source
+        assert len(set(phrases)) == len(phrases), name
+        assert all(p == p.lower() for p in phrases), name
 
 
 def test_every_site_has_a_kind_that_the_table_scores():

@@ -13,11 +13,9 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 from warcio.warcwriter import WARCWriter
 
+from sourcebench.decoding import Decoder, TooLarge, Undecodable
 from sourcebench.snapshots import (
-    Decoder,
     Snapshot,
-    TooLarge,
-    Undecodable,
     append_snapshot,
     decoded_body,
     index_snapshots,
@@ -141,8 +139,9 @@ def test_foreign_files(tmp_path):
                     "http://example.org/", kind, payload=io.BytesIO(block), length=len(block)
                 )
             )
-    (found,) = read_snapshots(path)
+    found, saved = read_snapshots(path)
     assert (found.status, found.headers, found.body) == (404, (("Server", "x"),), b"gone")
+    assert (saved.kind, saved.status, saved.body) == ("resource", 200, b"x")
     path.write_bytes(b"no archive at all\n")
     with pytest.raises(ValueError, match="not readable as WARC"):
         list(read_snapshots(path))

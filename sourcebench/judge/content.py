@@ -11,6 +11,8 @@ from sourcebench.judge.evidence import (
     Table,
     cues,
     few,
+    host_of,
+    registered,
     step,
     word_frequencies,
 )
@@ -71,36 +73,41 @@ def _doubtful(page: Page, table: Table) -> Finding | None:
     """Return a low score for claims that no careful text makes, or loaded ones without a source."""
     t = table["FA"]
     least = t["least_words"]
-    primary = any(kind in PRIMARY for kind in page.cited_sites.values())
+    primary = any(kind in PRIMARY for kind in page.cited.values())
     if page.own_rate("conspiracy", least) >= t["doubt_1"] and not primary:
         return 1, f"conspiracy talk ({few(page.found('conspiracy'))}), no primary source"
     attributed = page.rate("attribution", least)
     sourced = primary or attributed >= t["attribution_4"]
     if page.own_rate("absolutes", least) >= t["doubt_2"] and not sourced:
         return 2, f"absolute claims ({few(page.found('absolutes'))}), no primary source"
-    loud = _loud(page, table)
-    if loud and attributed < t["unsupported_2"] and not primary:
-        return 2, f"{loud}, without sources"
+    if loud := _loud(page, table):
+        score = 2 if attributed < t["unsupported_2"] and not primary else 3
+        return score, f"{loud}" + (", without sources" if score == 2 else "")
     return None
 
 
 def _checkable(page: Page, table: Table) -> Finding:
     """Score what a reader can follow up: primary sources, others, attributions."""
     t = table["FA"]
-    primary = [s for s, kind in page.cited_sites.items() if kind in PRIMARY]
-    others = [s for s, kind in page.cited_sites.items() if kind not in (*PRIMARY, *NO_SOURCE)]
-    listed = page.labelled("reference_list")
-    marks = page.scholarly_marks
-    if page.kind_of_site in CLINICAL_SITES:
-        return 5, f"itself a primary source ({page.kind_of_site})"
-    if len(primary) >= t["primary_5"]:
-        return 5, f"links {len(primary)} primary sources ({few(primary)})"
+    primary = [url for url, kind in page.cited.items() if kind in PRIMARY]
+    bodies = sorted({registered(host_of(url)) for url in primary})
+    others = sorted(
+        {registered(host_of(u)) for u, kind in page.cited.items() if kind not in NO_SOURCE}
+    )
+    attributed = page.rate("attribution", t["least_words"])
+    reported = attributed >= t["attribution_4"]
+    listed, marks = page.headed("reference_list"), page.scholarly_marks
+    if page.kind_of_site in CLINICAL_SITES or page.is_scholarly(table):
+        return 5, f"itself a primary source ({page.kind_of_site or 'scholarly article'})"
+    if len(primary) >= t["primary_5"] or (primary and reported):
+        return 5, f"links {len(primary)} primary sources ({few(bodies)})"
     if len(marks) >= t["marks_5"] or (marks and listed):
         return 5, f"names scholarly works ({few(marks)})"
-    attributed = page.rate("attribution", t["least_words"])
-    if attributed >= t["attribution_4"]:
+    if reported:
         said = few(page.found("attribution"))
         return 4, f"{attributed:.0f} attributions per 1000 words ({said})"
+    if primary:
+        return 4, f"links a primary source ({few(bodies)}), few attributions"
     if len(others) >= t["secondary_4"]:
         return 4, f"links {len(others)} other sites ({few(others)})"
     if listed or marks:
@@ -120,7 +127,7 @@ def neutrality(page: Page, table: Table) -> Finding:
         return 2, loud
     if leaning := _leaning(page, table):
         return 3, leaning
-    if _clinical(page):
+    if _clinical(page, table):
         return 5, f"plain wording, {page.kind_of_site or page.packet.kind} text"
     attributed = page.rate("attribution", least)
     if attributed < t["voice_3"]:
@@ -129,14 +136,20 @@ def neutrality(page: Page, table: Table) -> Finding:
 
 
 def _loud(page: Page, table: Table) -> str:
-    """Return the signs of emotional or shouting wording."""
-    t = table["NE"]
-    found, least = [], t["least_words"]
-    if page.own_rate("emotive", least) >= t["emotive_2"]:
+    """Return the signs of emotional or shouting wording; clinical texts may hold headers in capitals."""
+    t, found = table["NE"], []
+    if page.own_rate("emotive", t["least_words"]) >= t["emotive_2"]:
         found.append(f"emotive words ({few(page.found('emotive'))})")
+    if _clinical(page, table):
+        return "; ".join(found)
+    size = max(len(page.tokens), t["least_words"])
     shouted = [w for w in _CAPITALS.findall(page.own_words) if w.lower() in word_frequencies()]
-    if 1000 * len(shouted) / max(len(page.tokens), least) >= t["shouting_2"]:
+    if 1000 * len(shouted) / size >= t["shouting_2"]:
         found.append(f"shouting ({few(list(dict.fromkeys(shouted)))})")
+    exclaimed = 1000 * page.own_words.count("!") / size
+    selling = page.own_rate("promotion", t["least_words"])
+    if exclaimed >= t["exclaim_2"] and selling >= t["promotion_3"]:
+        found.append(f"{exclaimed:.0f} exclamation marks and {selling:.0f} selling words per 1000")
     return "; ".join(found)
 
 
@@ -148,23 +161,29 @@ def _leaning(page: Page, table: Table) -> str:
         found.append(f"opinion piece ({sign})")
     address = page.own_rate("first_person", least) + page.own_rate("second_person", least)
     reported = page.rate("attribution", least) >= t["reported"]
-    if address >= (t["advice_3"] if reported or _clinical(page) else t["address_3"]):
+    if address >= (t["advice_3"] if reported or _clinical(page, table) else t["address_3"]):
         found.append(f"{address:.0f} words of personal address per 1000")
     exclaimed = 1000 * page.own_words.count("!") / max(len(page.tokens), least)
     if exclaimed >= t["exclaim_3"]:
         found.append(f"{exclaimed:.0f} exclamation marks per 1000 words")
     selling = page.own_rate("promotion", least)
+    if page.packet.kind == "press_release":
+        found.append("press release")
     if selling >= t["promotion_3"] and not reported:
         found.append(f"{selling:.0f} selling words per 1000 ({few(page.found('promotion'))})")
     tone = page.subjectivity
-    if tone is not None and tone >= t["subjective_3"] and not reported:
+    if tone is not None and tone >= t["subjective_3"] and not (reported or _clinical(page, table)):
         found.append(f"subjectivity {tone:.2f}")
     return "; ".join(found)
 
 
-def _clinical(page: Page) -> bool:
+def _clinical(page: Page, table: Table) -> bool:
     """Tell whether a page is of a kind that is written without a voice of its own."""
-    return page.kind_of_site in CLINICAL_SITES or page.packet.kind in CLINICAL_KINDS
+    return (
+        page.kind_of_site in CLINICAL_SITES
+        or page.packet.kind in CLINICAL_KINDS
+        or page.is_scholarly(table)
+    )
 
 
 def _opinion(page: Page) -> str:

@@ -6,10 +6,18 @@ import re
 from calendar import monthrange
 from datetime import date
 
-from sourcebench.judge.evidence import PRIMARY, Finding, Page, Table, cues, few, words
+from sourcebench.judge.evidence import PRIMARY, Finding, Page, Table, cues, few, registered, words
 from sourcebench.records import Author, Dated
 
-UNSIGNED_KINDS = ("encyclopedia", "medical", "documentation", "press_release", "shop", "pdf")
+# Sellers have to say where they are, and forums are not by those who run them.
+SELLING_KINDS = ("shop", "press_release", "forum")
+UNSIGNED_KINDS = ("encyclopedia", "medical", "documentation", "press_release", "pdf")
+_MADE_FOR_SEARCH = re.compile(
+    r"^(?:the)?(?:top\d*|best|cheap|buy)|\d{2,}|deals?|coupon|discount|-.*-"
+)
+_TEAM = re.compile(
+    r"\b[Bb]y (?:the |our )?((?:[\w'’-]{1,30} ){0,3}(?:team|staff|editors|editorial board|newsroom)\b)"
+)
 _CJK_NAME = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6}")
 
 
@@ -79,6 +87,8 @@ def authorship(page: Page, table: Table) -> Finding:
     for author in people:
         if about := _biography(author, page, table):
             return 5, f"{author.name} ({author.source}), {about}"
+    if people and (page.kind_of_site in ("academic", "scholarly") or page.is_scholarly(table)):
+        return 5, f"{people[0].name} ({people[0].source}), writing for a scholarly body"
     if people:
         return 4, f"{people[0].name} ({people[0].source}), no biography on the page"
     if agency := next((a.name for a in named if _in_list(a.name, "agency")), ""):
@@ -86,10 +96,10 @@ def authorship(page: Page, table: Table) -> Finding:
     standing = table["DA"].get(f"kind_{page.kind_of_site}", 3)
     if page.kind_of_site in PRIMARY or (named and standing == 5):
         return 4, f"no person named; the {page.kind_of_site.replace('_', ' ')} answers for it"
-    if page.packet.kind in ("forum", "qa") or page.kind_of_site in ("community", "social"):
-        return 2, "users without names" if not named else f"user names ({named[0].name})"
     if named:
         return 3, f"signed {named[0].name}"
+    if team := _TEAM.search(page.text) or _TEAM.search(page.outside):
+        return 3, f"signed {team[1]}"
     if standing >= 4 or page.packet.kind in UNSIGNED_KINDS:
         return 3, f"unsigned {(page.kind_of_site or page.packet.kind).replace('_', ' ')} text"
     return 2, "no author"
@@ -176,8 +186,15 @@ def authority(page: Page, table: Table) -> Finding:
         return None, "no host in the address"
     if f"kind_{kind}" in t:
         return int(t[f"kind_{kind}"]), f"{page.host}: {kind.replace('_', ' ')}"
+    if page.packet.kind == "encyclopedia" or page.is_scholarly(table):
+        return 4, f"{page.host}: not listed; {page.packet.kind} of reference"
+    sold = page.packet.counts.get("sponsored_links", 0)
+    if _MADE_FOR_SEARCH.search(registered(page.host)) and sold >= t["sold_2"]:
+        return 2, f"{page.host}: a name made for search, {sold} paid links"
     signs = page.labelled("establishment")
-    signs += [x for x in (page.address, page.telephone, page.owner) if x]
+    if page.packet.kind not in SELLING_KINDS:
+        signs += (page.labelled("about") + page.labelled("imprint"))[:1]
+        signs += [x for x in (page.address, page.telephone) if x][:1]
     if len(signs) >= t["established_4"]:
         return 4, f"{page.host}: not listed; established by {few(signs)}"
-    return 3, f"{page.host}: not listed, {len(signs)} signs of an established organisation"
+    return 3, f"{page.host}: not listed, {few(signs) or 'no'} sign of an established organisation"
