@@ -12,13 +12,13 @@ STUDY = click.argument("study", type=click.Path(path_type=Path))
 
 
 def clear_errors(command: Callable) -> Callable:
-    """Turn an error about the input into one line and exit code 1."""
+    """Turn an error about the input or a file into one line and exit code 1."""
 
     @wraps(command)
     def run(*args, **kwargs):
         try:
             return command(*args, **kwargs)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise click.ClickException(str(error)) from None
 
     return run
@@ -49,12 +49,12 @@ def run(study: Path, to: Path | None, offline: bool) -> None:
 @STUDY
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the tables and figures.")
 @click.option("--build", type=click.Path(path_type=Path), help="Folder of the executed notebooks.")
-@click.option("--jobs", default=2, show_default=True, help="Notebooks at the same time.")
+@click.option("--jobs", type=click.IntRange(1), help="Notebooks at the same time; one a core.")
 @click.option("--resamples", default=2000, show_default=True, help="Bootstrap resamples.")
 @click.option("--seed", type=int, help="Random seed; by default the study's own.")
 @click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
 @clear_errors
-def paper(study: Path, out, build, jobs: int, resamples: int, seed, notebooks) -> None:
+def paper(study: Path, out, build, jobs: int | None, resamples: int, seed, notebooks) -> None:
     """Run the stages and rebuild every table and figure."""
     from sourcebench.pipeline import build_paper
 
