@@ -191,25 +191,109 @@ def sample(study: Path) -> None:
     make_sample(study, say=click.echo)
 
 
-def _stage(name: str, about: str) -> None:
-    """Add a command that runs one stage."""
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--template", default="small", show_default=True, help="own, small or paper.")
+@click.option("--system", "systems", multiple=True, help="Preset to ask; may be repeated.")
+@click.option("--judge", default="rules", show_default=True, help="rules, or a preset of a model.")
+@click.option("--queries", help="File of queries, or `public` for those of SourceBench.")
+@click.option("--category", help="Intent of queries for which the file gives none.")
+@click.option("--runs", default=1, show_default=True, help="Answers to each query.")
+@click.option("--title", help="Title of the study; by default the folder's name.")
+@clear_errors
+def new(folder: Path, systems: tuple[str, ...], **options) -> None:
+    """Make a study from a template, and say what to run next."""
+    from sourcebench.templates import new_study
 
-    @main.command(name=name, help=about)
-    @STUDY
-    @clear_errors
-    def stage(study: Path) -> None:
-        from importlib import import_module
-
-        from sourcebench.study import Study
-
-        function = getattr(import_module(f"sourcebench.{name}"), f"{name}_study")
-        function(Study(study))
+    click.echo(f"next: {new_study(folder, systems=systems or None, **options)}")
 
 
-_stage("fetch", "Fetch every cited page that is not there yet.")
-_stage("extract", "Turn fetched pages into what a judge may see.")
-_stage("judge", "Have the pages judged.")
-_stage("score", "Turn judgments into source scores.")
+@main.command()
+@STUDY
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be asked and its cost; ask nothing."
+)
+@click.option("--system", "systems", multiple=True, help="Ask only this system; may be repeated.")
+@click.option("--limit-cost", type=float, help="US dollars that this run may cost.")
+@clear_errors
+def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) -> None:
+    """Ask the engines of a study, and keep their replies."""
+    from sourcebench.collect import collect_study, plan_study
+    from sourcebench.study import Study
+
+    opened, names = Study(study), systems or None
+    if dry_run:
+        for plan in plan_study(opened, systems=names):
+            click.echo(str(plan))
+        return
+    counts = collect_study(opened, systems=names, limit_cost=limit_cost, progress=True)
+    for name, outcomes in counts.items():
+        click.echo(f"{name}: {_outcomes(outcomes)}")
+
+
+@main.command()
+@STUDY
+@click.option("--offline", is_flag=True, help="Ask nothing; mark what is not there.")
+@click.option("--refetch", multiple=True, help="Outcome whose pages are fetched again.")
+@clear_errors
+def fetch(study: Path, offline: bool, refetch: tuple[str, ...]) -> None:
+    """Fetch every cited page that is not there yet."""
+    from sourcebench.fetch import fetch_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(fetch_study(Study(study), offline=offline, refetch=refetch)))
+
+
+@main.command()
+@STUDY
+@click.option("--workers", default=2, show_default=True, help="Pages read at the same time.")
+@clear_errors
+def extract(study: Path, workers: int) -> None:
+    """Turn fetched pages into what a judge may see."""
+    from sourcebench.extract import extract_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(extract_study(Study(study), workers=workers, progress=True)))
+
+
+@main.command()
+@STUDY
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
+@click.option("--judge", "judges", multiple=True, help="Judge to use; may be repeated.")
+@click.option("--retry", multiple=True, help="Outcome that is asked again: no_verdict, cut ...")
+@click.option(
+    "--limit-cost", type=float, help="Cost at the judge's prices that this run may reach."
+)
+@clear_errors
+def judge(study: Path, dry_run: bool, judges: tuple[str, ...], retry, limit_cost) -> None:
+    """Have the pages judged."""
+    from sourcebench.judge import judge_study, plan_judging
+    from sourcebench.judge.spending import describe
+    from sourcebench.study import Study
+
+    opened, names = Study(study), judges or None
+    if dry_run:
+        click.echo(describe(plan_judging(opened, judges=names)))
+        return
+    limits = {} if limit_cost is None else {"limit_cost": limit_cost}
+    rows = judge_study(opened, judges=names, retry=retry, progress=True, **limits)
+    click.echo(_outcomes(rows["outcome"].value_counts().to_dict()))
+
+
+@main.command()
+@STUDY
+@clear_errors
+def score(study: Path) -> None:
+    """Turn judgments into source scores."""
+    from sourcebench.score import score_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(score_study(Study(study))["outcome"].value_counts().to_dict()))
+
+
+def _outcomes(counts: dict[str, int]) -> str:
+    """Return outcomes with their counts on a line."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing to do"
 
 
 if __name__ == "__main__":
