@@ -35,7 +35,7 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     from sourcebench.extract import extract_study
     from sourcebench.fetch import fetch_study
     from sourcebench.judge import judge_study
-    from sourcebench.measures import measure_study
+    from sourcebench.measures import measure_answers
     from sourcebench.score import score_study
 
     progress = sys.stderr.isatty()
@@ -50,8 +50,15 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     say(f"judge: {_counted(study, 'judgments')}")
     score_study(study)
     say(f"score: {_counted(study, 'scores')}")
-    measured = measure_study(study)
+    measured = measure_answers(study, **_models(study))
     say(f"measure: {measured['value'].notna().sum()} of {len(measured)} answer measures")
+
+
+def _models(study: Study) -> dict[str, str]:
+    """Return the language model that measures answers: the study's judge, if it is one."""
+    judge = study.settings.judge
+    kind = study.settings.judges.get(judge, {}).get("type")
+    return {"judge": judge, "scorer": judge} if kind == "llm" else {}
 
 
 def _counted(study: Study, table: str) -> str:
