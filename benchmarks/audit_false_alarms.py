@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from sourcebench.audit import AVERAGE, RANK, SOURCES, WEIGHTED, audit_table
+from sourcebench.audit.table import AVERAGE, RANK, SOURCES, WEIGHTED, audit_table
 from sourcebench.rubric import CODES, WEIGHTS
 
 

@@ -90,7 +90,16 @@ def store_answers(
         study.save(name, _joined(kept, rows))
 
 
-def _joined(frame, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def store_judgments(study: Study, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write verdicts that came with answers, in place of those of the same judges."""
+    if not rows:
+        return
+    kept = study.load("judgments")
+    kept = kept[~kept["judge"].isin({row["judge"] for row in rows})]
+    study.save("judgments", _joined(kept, rows))
+
+
+def _joined(frame, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the rows of a frame, with None for what is missing, and further rows."""
     kept = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
     return [*kept, *rows]

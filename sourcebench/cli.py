@@ -12,13 +12,13 @@ STUDY = click.argument("study", type=click.Path(path_type=Path))
 
 
 def clear_errors(command: Callable) -> Callable:
-    """Turn an error about the input into one line and exit code 1."""
+    """Turn an error about the input or a file into one line and exit code 1."""
 
     @wraps(command)
     def run(*args, **kwargs):
         try:
             return command(*args, **kwargs)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise click.ClickException(str(error)) from None
 
     return run
@@ -49,12 +49,12 @@ def run(study: Path, to: Path | None, offline: bool) -> None:
 @STUDY
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the tables and figures.")
 @click.option("--build", type=click.Path(path_type=Path), help="Folder of the executed notebooks.")
-@click.option("--jobs", default=2, show_default=True, help="Notebooks at the same time.")
+@click.option("--jobs", type=click.IntRange(1), help="Notebooks at the same time; one a core.")
 @click.option("--resamples", default=2000, show_default=True, help="Bootstrap resamples.")
 @click.option("--seed", type=int, help="Random seed; by default the study's own.")
 @click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
 @clear_errors
-def paper(study: Path, out, build, jobs: int, resamples: int, seed, notebooks) -> None:
+def paper(study: Path, out, build, jobs: int | None, resamples: int, seed, notebooks) -> None:
     """Run the stages and rebuild every table and figure."""
     from sourcebench.pipeline import build_paper
 
@@ -69,6 +69,29 @@ def paper(study: Path, out, build, jobs: int, resamples: int, seed, notebooks) -
         jobs=jobs,
         say=click.echo,
     )
+
+
+@main.command()
+@STUDY
+@clear_errors
+def status(study: Path) -> None:
+    """Show how many sources got how far, and what was lost why."""
+    from sourcebench.status import status as stand
+    from sourcebench.study import Study
+
+    click.echo(stand(Study(study)))
+
+
+@main.command()
+@STUDY
+@click.argument("url")
+@clear_errors
+def show(study: Path, url: str) -> None:
+    """Print all that is known of one source."""
+    from sourcebench.status import show as known
+    from sourcebench.study import Study
+
+    click.echo(known(Study(study), url))
 
 
 @main.command()
@@ -149,6 +172,16 @@ def import_(answers: Path, study: Path, base, system, add_queries: bool, categor
 
 
 @main.command()
+@click.argument("leaderboard", type=click.Path(path_type=Path))
+@clear_errors
+def audit(leaderboard: Path) -> None:
+    """Check what the numbers of a leaderboard (CSV) say about themselves."""
+    from sourcebench.audit import run_audit
+
+    click.echo(run_audit(leaderboard))
+
+
+@main.command()
 @click.argument("study", type=click.Path(path_type=Path))
 @clear_errors
 def sample(study: Path) -> None:
@@ -177,3 +210,7 @@ _stage("fetch", "Fetch every cited page that is not there yet.")
 _stage("extract", "Turn fetched pages into what a judge may see.")
 _stage("judge", "Have the pages judged.")
 _stage("score", "Turn judgments into source scores.")
+
+
+if __name__ == "__main__":
+    main()

@@ -18,6 +18,7 @@ WEIGHTED_LIMITS = (20.0, 100.0)
 PROPORTION_LIMITS = (0.0, 1.0)
 MISSING = "(missing)"
 NAN = float("nan")
+MIN_COVERAGE = 0.8  # share of rows with a value under which their mean is not shown
 
 # What the source itself did to stay unread; every other loss is ours.
 SOURCE_OUTCOMES = frozenset(
@@ -404,7 +405,7 @@ def missing_bounds(
     limits: tuple[float, float] | None = None,
     systems: list[str] | None = None,
     source_outcomes: frozenset[str] = SOURCE_OUTCOMES,
-    min_coverage: float = 0.8,
+    min_coverage: float = MIN_COVERAGE,
 ) -> pd.DataFrame:
     """Return, per system, the range of the mean that the lost rows allow (Manski bounds).
 

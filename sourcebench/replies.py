@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -31,14 +31,16 @@ class Citation:
 class Reply:
     """What came back for one query, read from the raw reply and nothing else.
 
-    `uncited` are sources that the system found or listed without citing them. `span_kind` says
-    what the spans cover: the citation `marker` itself, or the `claim` it supports.
+    `uncited` are sources that the system found or listed without citing them; `without_address`
+    counts citations that name none. `span_kind` says what the spans cover: the citation `marker`
+    itself, or the `claim` it supports.
     """
 
     text: str = ""
     outcome: str = "ok"
     citations: tuple[Citation, ...] = ()
     uncited: tuple[Citation, ...] = ()
+    without_address: int = 0
     usage: Mapping[str, int] | None = None
     model: str = ""
     reason: str = ""
@@ -63,9 +65,3 @@ class Answer:
     dataset: str = ""
     gold_answer: str = ""
     asked_at: str = ""
-
-
-def ranked(citations: Sequence[Citation], key) -> tuple[Citation, ...]:
-    """Number the sources by first mention; `key` gives the identity of a source from its address."""
-    ranks: dict[str, int] = {}
-    return tuple(replace(c, rank=ranks.setdefault(key(c.url), len(ranks) + 1)) for c in citations)

@@ -56,7 +56,9 @@ class Robots:
     def delay(self, url: str) -> float:
         """Return the seconds between requests that the rules read so far ask for, else 0."""
         rules = self._rules.get(_origin(url))
-        asked = None if rules is None or isinstance(rules, Failure) else rules.crawl_delay(self._name)
+        asked = (
+            None if rules is None or isinstance(rules, Failure) else rules.crawl_delay(self._name)
+        )
         return min(asked or 0.0, _LONGEST_DELAY)
 
     def _read(self, origin: str) -> Any:
@@ -100,4 +102,8 @@ def _rules(answer: Snapshot) -> Any:
         return Failure("not_allowed", f"robots.txt answers {answer.status}: not asked for now")
     if not 200 <= answer.status < 300:
         return None
-    return Protego.parse(decoded_body(answer)[:_MOST_BYTES].decode("utf-8-sig", "replace"))
+    text = decoded_body(answer)[:_MOST_BYTES].decode("utf-8-sig", "replace")
+    try:
+        return Protego.parse(text)
+    except Exception as error:  # a parser's bug met by a hostile file
+        return Failure("not_allowed", f"robots.txt can not be read: {error}"[:200])

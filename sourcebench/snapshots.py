@@ -5,17 +5,22 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 from urllib.parse import urlsplit
+
+from sourcebench.decoding import Decoder
 
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16
+_STATUS_LINE = 16  # bytes, enough for version and status
+_REDIRECT = re.compile(rb"HTTP/[\d.]+ +30[12378]\b")
 _NAMESPACE = uuid.UUID("6f1d7c1e-5f0e-5b53-9f2b-2f6d0c7f4a11")
 
 
@@ -27,7 +32,7 @@ class Snapshot:
     transfer encoding (chunks) and before the content encoding (gzip). `request` holds the
     request's header pairs; `truncated` is the WARC word for a body that ends early (length, time,
     unspecified), else empty; `source` is where a stand-in comes from: the capture of an archive,
-    or a file.
+    or a file. A `resource` came without HTTP: it has status 200 and a content type, both ours.
     """
 
     url: str
@@ -40,6 +45,7 @@ class Snapshot:
     request: tuple[tuple[str, str], ...] = ()
     truncated: str = ""
     source: str = ""
+    kind: Literal["response", "resource"] = "response"
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or an empty text."""
@@ -91,44 +97,42 @@ def repair_snapshots(path: Path) -> int:
 
 
 def _records(snapshot: Snapshot) -> bytes:
-    """Return the response record of a snapshot, and its request record if there was a request."""
+    """Return the record of a snapshot, and that of its request if there was one."""
     from warcio.warcwriter import WARCWriter
 
-    status = f"{snapshot.status} {snapshot.reason}".strip()
+    out = io.BytesIO()
+    writer = WARCWriter(out, gzip=True, warc_version="WARC/1.1")
     named = {
         "WARC-IP-Address": snapshot.ip,
         "WARC-Truncated": snapshot.truncated,
         "WARC-Source-URI": snapshot.source,
     }
-    response_id = _record_id("response", snapshot)
-    out = io.BytesIO()
-    writer = WARCWriter(out, gzip=True, warc_version="WARC/1.1")
-    writer.write_record(
-        _record(snapshot, "response", response_id, named, ("HTTP/1.1", status), snapshot.headers)
-    )
+    status = f"{snapshot.status} {snapshot.reason}".strip()
+    head = _message(("HTTP/1.1", status), snapshot.headers)
+    writer.write_record(_record(snapshot, snapshot.kind, snapshot.body, named, head))
     if snapshot.request:
         parts = urlsplit(snapshot.url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        named = {"WARC-Concurrent-To": response_id}
-        line = ("GET", f"{target} HTTP/1.1")
-        request_id = _record_id("request", snapshot)
-        writer.write_record(_record(snapshot, "request", request_id, named, line, snapshot.request))
+        named = {"WARC-Concurrent-To": _record_id(snapshot.kind, snapshot)}
+        head = _message(("GET", f"{target} HTTP/1.1"), snapshot.request)
+        writer.write_record(_record(snapshot, "request", b"", named, head))
     return out.getvalue()
 
 
-def _record(snapshot: Snapshot, kind: str, record_id: str, named, line, headers):
-    """Return the WARC record of one HTTP message."""
+def _record(snapshot: Snapshot, kind: str, body: bytes, named: dict[str, str], head: Any) -> Any:
+    """Return one WARC record."""
     from warcio.recordbuilder import RecordBuilder
 
-    body = snapshot.body if kind == "response" else b""
+    record_id = _record_id(kind, snapshot)
     named = {"WARC-Record-ID": record_id, "WARC-Date": snapshot.fetched_at, **named}
     return RecordBuilder(warc_version="WARC/1.1").create_warc_record(
         snapshot.url,
         kind,
         payload=io.BytesIO(body),
         length=len(body),
+        warc_content_type=snapshot.header("Content-Type") if kind == "resource" else "",
         warc_headers_dict={name: value for name, value in named.items() if value},
-        http_headers=_message(line, headers),
+        http_headers=None if kind == "resource" else head,
     )
 
 
@@ -186,12 +190,19 @@ def read_snapshots(path: Path) -> Iterator[Snapshot]:
 
 
 def index_snapshots(path: Path) -> dict[str, int]:
-    """Return for each address where its last snapshot starts in the file, for `read_snapshot`."""
+    """Return for each address where its last page starts in the file, for `read_snapshot`.
+
+    Redirects are no pages: an address may redirect one visitor and show another a page.
+    """
     with path.open("rb") as file:
         return {
             record.url: record.offset
             for record in _whole_records(file, path)
-            if record.kind == "response"
+            if record.kind == "resource"
+            or (
+                record.kind == "response"
+                and not _REDIRECT.match(record.record.raw_stream.read(_STATUS_LINE))
+            )
         }
 
 
@@ -212,7 +223,7 @@ def read_snapshot(path: Path, offset: int) -> Snapshot:
 
 
 def latest_snapshots(path: Path) -> Iterator[Snapshot]:
-    """Read the last snapshot of each address, in file order."""
+    """Read the last page of each address, in file order."""
     for offset in sorted(index_snapshots(path).values()):
         yield read_snapshot(path, offset)
 
@@ -288,29 +299,35 @@ class _UpTo(io.RawIOBase):
 
 
 def _snapshot(record: Any) -> Snapshot | None:
-    """Return the snapshot in a WARC record, or None if it holds no HTTP answer."""
-    if record.rec_type != "response":
+    """Return the snapshot in a WARC record, or None if it holds no page."""
+    named = record.rec_headers.get_header
+    url = named("WARC-Target-URI") or ""
+    if record.rec_type not in ("response", "resource") or not url.startswith(("http:", "https:")):
         return None
     block = record.raw_stream.read(BODY_LIMIT)
     whole = not record.raw_stream.read(1)
-    head, _, body = block.partition(b"\r\n\r\n")
-    first, *lines = head.decode("latin-1").split("\r\n")
-    version, _, status = first.partition(" ")
-    code, _, reason = status.partition(" ")
-    if not version.startswith("HTTP/") or not code.isdecimal():
-        return None
-    named = record.rec_headers.get_header
-    pairs = (line.partition(":") for line in lines)
+    if record.rec_type == "resource":
+        headers = (("Content-Type", named("Content-Type") or ""),)
+        status, reason, body = 200, "", block
+    else:
+        head, _, body = block.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        version, code, reason = [*first.split(" ", 2), "", ""][:3]
+        if not version.startswith("HTTP/") or not code.isdecimal():
+            return None
+        pairs = (line.partition(":") for line in lines)
+        status, headers = int(code), tuple((name, value.strip()) for name, _, value in pairs)
     return Snapshot(
-        url=named("WARC-Target-URI"),
-        status=int(code),
-        headers=tuple((name, value.strip()) for name, _, value in pairs),
+        url=url,
+        status=status,
+        headers=headers,
         body=body,
-        fetched_at=named("WARC-Date"),
+        fetched_at=named("WARC-Date") or "",
         reason=reason,
         ip=named("WARC-IP-Address") or "",
         truncated=named("WARC-Truncated") or ("" if whole else "length"),
         source=named("WARC-Source-URI") or "",
+        kind=record.rec_type,
     )
 
 
@@ -334,17 +351,6 @@ def _sound_length(file: BinaryIO) -> int:
     return sound
 
 
-# --- decoding ------------------------------------------------------------------------------------
-
-
-class TooLarge(ValueError):
-    """A body is, or becomes when decompressed, larger than allowed."""
-
-
-class Undecodable(ValueError):
-    """A body is not encoded as its headers say."""
-
-
 def decoded_body(snapshot: Snapshot, limit: int = BODY_LIMIT) -> bytes:
     """Return the body with its content encodings (gzip, deflate, br) undone.
 
@@ -356,123 +362,3 @@ def decoded_body(snapshot: Snapshot, limit: int = BODY_LIMIT) -> bytes:
         If the body is not encoded as its headers say.
     """
     return b"".join(Decoder(snapshot.header("Content-Encoding"), limit).feed(snapshot.body))
-
-
-class Decoder:
-    """Undoes the content encodings of a body, piece by piece, up to `limit` bytes.
-
-    Parameters
-    ----------
-    encoding
-        Value of the header Content-Encoding.
-    limit
-        Most bytes that may come out.
-
-    Raises
-    ------
-    Undecodable
-        If an encoding is none of gzip, deflate and br, or more than two are stacked.
-    """
-
-    def __init__(self, encoding: str, limit: int):
-        names = [name.strip() for name in encoding.lower().split(",")]
-        names = [name for name in names if name not in ("", "identity", "none", "utf-8")]
-        unknown = [name for name in names if name not in _DECODERS]
-        if unknown or len(names) > 2:
-            raise Undecodable(f"content encoding {encoding[:40]!r} is not one we can undo")
-        self.limit, self.size = limit, 0
-        self._decoders = [_DECODERS[name]() for name in reversed(names)]
-
-    @property
-    def ended(self) -> bool:
-        """Whether what was fed is a whole body; one without an encoding always is."""
-        return all(decoder.ended for decoder in self._decoders)
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what the next piece of the body decodes to, in pieces of bounded size.
-
-        Raises
-        ------
-        TooLarge
-            If more than `limit` bytes came out.
-        Undecodable
-            If the body is not encoded as its headers say.
-        """
-        for piece in self._undone(data, self._decoders):
-            self.size += len(piece)
-            if self.size > self.limit:
-                raise TooLarge(f"more than {self.limit} bytes when decompressed")
-            yield piece
-
-    def _undone(self, data: bytes, decoders: list[_Inflate | _Brotli]) -> Iterator[bytes]:
-        """Pass data through decoders, one after the other."""
-        if not decoders:
-            yield data
-            return
-        for piece in decoders[0].feed(data):
-            yield from self._undone(piece, decoders[1:])
-
-
-class _Inflate:
-    """Undoes gzip or deflate; members may follow each other, what follows them is ignored."""
-
-    def __init__(self, name: str):
-        self._name, self._inner = name, None
-        self._after = False  # behind the first member
-
-    @property
-    def ended(self) -> bool:
-        return self._after and self._inner is None
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        while data:
-            if self._inner is None:
-                self._inner = zlib.decompressobj(self._window(data))
-            try:
-                piece = self._inner.decompress(data, _BLOCK)
-            except zlib.error as error:
-                if self._after:
-                    self._inner = None
-                    return
-                raise Undecodable(f"the body is not {self._name} as announced ({error})") from None
-            yield piece
-            data = self._inner.unconsumed_tail or self._inner.unused_data
-            if self._inner.eof:
-                self._inner, self._after = None, True
-
-    def _window(self, data: bytes) -> int:
-        """Return zlib's code for the format; deflate comes with and without zlib's header."""
-        if self._name == "gzip":
-            return zlib.MAX_WBITS | 16
-        return zlib.MAX_WBITS if data[0] & 0x0F == 8 else -zlib.MAX_WBITS
-
-
-class _Brotli:
-    """Undoes br; what follows its end is ignored."""
-
-    def __init__(self):
-        import brotli
-
-        self._inner, self._error = brotli.Decompressor(), brotli.error
-
-    @property
-    def ended(self) -> bool:
-        return self._inner.is_finished()
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        if self.ended:
-            return
-        try:
-            while piece := self._inner.process(data, output_buffer_limit=_BLOCK):
-                yield piece
-                data = b""
-        except self._error as error:
-            raise Undecodable(f"the body is not br as announced ({error})") from None
-
-
-_DECODERS: dict[str, Callable[[], _Inflate | _Brotli]] = {
-    "gzip": lambda: _Inflate("gzip"),
-    "x-gzip": lambda: _Inflate("gzip"),
-    "deflate": lambda: _Inflate("deflate"),
-    "br": _Brotli,
-}

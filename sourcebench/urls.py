@@ -327,7 +327,8 @@ def unwrap(url: str) -> str:
 
     Character references of HTML (`&amp;`, `&#x2F;`) are read as the characters they stand for.
     """
-    url = _REFERENCE.sub(lambda match: html.unescape(match[0]), url)
+    while (read := _REFERENCE.sub(lambda match: html.unescape(match[0]), url)) != url:
+        url = read
     while (target := _carried(url)) is not None:  # each target is shorter than its link
         url = target
     return url

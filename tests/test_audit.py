@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sourcebench import published_audit
-from sourcebench.audit import audit_table, read_leaderboard, run_audit
-from sourcebench.categories import most_sources, share_needed, whole_solutions
-from sourcebench.consistency import check_ranks
-from sourcebench.copies import check_copied_rows, check_repeated_block
-from sourcebench.counts import check_interval, check_percentages, interval_strength
-from sourcebench.findings import (
+from sourcebench.audit import published as published_audit
+from sourcebench.audit.categories import most_sources, share_needed, whole_solutions
+from sourcebench.audit.consistency import check_ranks
+from sourcebench.audit.copies import check_copied_rows, check_repeated_block
+from sourcebench.audit.findings import (
     FOLLOWS,
     KINDS,
     LIKELY,
@@ -26,12 +24,16 @@ from sourcebench.findings import (
     findings_markdown,
     findings_text,
 )
-from sourcebench.formulas import search_formulas
-from sourcebench.grim import common_ns, printed_cells
-from sourcebench.leverage import check_one_system
+from sourcebench.audit.formulas import search_formulas
+from sourcebench.audit.grim import common_ns, printed_cells
+from sourcebench.audit.leverage import check_one_system
+from sourcebench.audit.rates import check_interval, check_percentages, interval_strength
+from sourcebench.audit.recompute import off_rows, recompute
+from sourcebench.audit.table import audit_table, read_leaderboard, run_audit
+from sourcebench.paper import read_notebook
 from sourcebench.published import printed_table, published_table
-from sourcebench.recompute import off_rows, recompute
 from sourcebench.rubric import CODES, WEIGHTS
+from sourcebench.sections.audit import findings_table, recomputed_table, system_correlations_table
 
 ROOT = Path(__file__).resolve().parents[1]
 ONES = dict.fromkeys(CODES, 1)
@@ -454,6 +456,21 @@ def test_means_without_a_common_n_are_found(clean):
     )
 
 
+def test_one_complete_row_is_enough_to_judge_it(clean):
+    """A wrong score is found where other rows lack theirs; no formula is guessed from one row."""
+    clean.loc[clean.index[1:], "Weighted"] = "-"
+    clean.loc[clean.index[0], "Weighted"] = "50.000"
+    (finding,) = audit_table(clean.drop(columns="Rank"))
+    assert "does not follow" in finding.check
+
+
+def test_a_long_table_is_searched(clean):
+    """A search over three hundred rows finds the formula that one over six rows finds."""
+    many = pd.concat([clean] * 50, ignore_index=True)
+    halved = {code: w / 2 for code, w in WEIGHTS.items()}
+    assert len(search_formulas(many, "Weighted", halved)[0]) == 1
+
+
 def test_missing_cells_are_left_out(clean):
     """A blank metric leaves its row's average unjudged, and raises nothing."""
     clean.loc[clean.index[0], "CR"] = ""
@@ -670,3 +687,46 @@ def test_reports_are_the_same_every_time(findings):
     again = published_audit.deepseek_findings()
     assert findings_text(again, "t") == findings_text(published_audit.deepseek_findings(), "t")
     assert set(again) <= set(findings)
+
+
+# --- The section of the paper --------------------------------------------------------------------
+
+
+def test_findings_table_names_place_and_standing(findings):
+    """The table of findings keeps their order and says where, what and how far."""
+    table = findings_table(findings, "name", "title")
+    assert list(table.shown["Finding"]) == [f.check for f in findings]
+    assert table.shown["Where"].str.contains("Table|Health|Clinician").all()
+    assert set(table.shown["Standing"]) == set(KINDS)
+    assert table.data["severity"].iloc[0] == "critical"
+
+
+def test_recomputed_table_shows_both_formulas():
+    """Table 9 stands beside the stated formula and the one that fits; Table 4 has no such one."""
+    deepseek = recomputed_table("Table 9", "Weighted Avg", "n")
+    assert list(deepseek.shown["other formula"]) == ["70.085", "75.992", "75.824", "74.105"]
+    assert list(deepseek.shown["recomputed"]) == ["79.024", "85.385", "85.624", "83.352"]
+    assert "DA count 0; divided by 47.5" in deepseek.note
+    main = recomputed_table("Table 4", "Weighted", "n")
+    assert "other formula" not in main.data
+    assert list(main.shown["difference"])[1] == "-0.094"
+
+
+def test_system_correlations_table_is_exact():
+    """Both correlations stand with and without GPT-5, with whole-number p-values."""
+    table = system_correlations_table()
+    assert list(table.shown["Systems"]) == ["all", "without GPT-5"] * 2
+    assert list(table.shown["r"]) == ["0.845", "0.350", "-0.553", "-0.319"]
+    assert list(table.shown["Exact p"]) == [
+        "34 of 720 = 0.047",
+        "72 of 120 = 0.600",
+        "3,297,002 of 39,916,800 = 0.083",
+        "1,346,247 of 3,628,800 = 0.371",
+    ]
+
+
+def test_notebook_saves_each_section_once():
+    """The notebook of the audit is fit to run, and each artefact has one name."""
+    notebook = read_notebook(ROOT / "notebooks" / "11-published-audit.ipynb")
+    assert notebook.parameters == ("study", "out", "resamples", "seed")
+    assert len(set(notebook.outputs)) == len(notebook.outputs) == 44

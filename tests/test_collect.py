@@ -10,13 +10,9 @@ import pytest
 import requests
 from provider import Said, serving
 
-from sourcebench.collect import (
-    CollectingStopped,
-    answer_cost,
-    collect_study,
-    plan_study,
-    read_recordings,
-)
+from sourcebench.collect import CollectingStopped, collect_study, plan_study
+from sourcebench.costs import answer_cost
+from sourcebench.recorded import read_recordings
 from sourcebench.recordings import Recordings, recording_file
 from sourcebench.study import Study, StudyError
 

@@ -13,11 +13,9 @@ from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 from warcio.warcwriter import WARCWriter
 
+from sourcebench.decoding import Decoder, TooLarge, Undecodable
 from sourcebench.snapshots import (
-    Decoder,
     Snapshot,
-    TooLarge,
-    Undecodable,
     append_snapshot,
     decoded_body,
     index_snapshots,
@@ -57,15 +55,18 @@ def test_reads_what_was_written(path):
     """A snapshot comes back as it went in, byte for byte, by order and by address."""
     write(path, PAGE, OTHER)
     assert list(read_snapshots(path)) == [PAGE, OTHER]
+    assert list(index_snapshots(path)) == [PAGE.url]
     assert read_snapshot(path, index_snapshots(path)[PAGE.url]) == PAGE
     assert decoded_body(PAGE) == b"hello\r\n\r\nyou"
 
 
 def test_last_snapshot_of_an_address_counts(path):
-    """A page fetched again is read in its last form."""
+    """A page fetched again is read in its last form; a redirect from its address is no page."""
     again = dataclasses.replace(PAGE, body=b"new", headers=())
-    write(path, PAGE, OTHER, again)
-    assert list(latest_snapshots(path)) == [OTHER, again]
+    moved = dataclasses.replace(OTHER, url=PAGE.url, status=307)
+    other = dataclasses.replace(OTHER, status=404)
+    write(path, PAGE, other, again, moved)
+    assert list(latest_snapshots(path)) == [other, again]
 
 
 def test_other_readers_agree(path):
@@ -141,8 +142,9 @@ def test_foreign_files(tmp_path):
                     "http://example.org/", kind, payload=io.BytesIO(block), length=len(block)
                 )
             )
-    (found,) = read_snapshots(path)
+    found, saved = read_snapshots(path)
     assert (found.status, found.headers, found.body) == (404, (("Server", "x"),), b"gone")
+    assert (saved.kind, saved.status, saved.body) == ("resource", 200, b"x")
     path.write_bytes(b"no archive at all\n")
     with pytest.raises(ValueError, match="not readable as WARC"):
         list(read_snapshots(path))

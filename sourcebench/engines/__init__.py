@@ -31,15 +31,15 @@ def engine(name: str) -> ModuleType:
 def key_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the environment variables that hold the keys a system needs, its own first.
 
-    `key_env` in the settings names another variable for the engine's own key.
+    `key` in the settings names another variable for the engine's own key.
     """
     name = settings["engine"]
     module = engine(name)
     names = module.KEYS
     if name == "google":
         names = module.KEYS_BY_API[settings.get("api", "custom")]
-    if "key_env" in settings:
-        names = (settings["key_env"],)
+    if "key" in settings:
+        names = (settings["key"],)
     if name == "deepseek" and settings.get("tool"):
         names += module.tool_keys(settings["tool"], settings.get("tool_settings", {}))
     return names

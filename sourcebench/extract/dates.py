@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any
 
 from sourcebench.extract.jsonld import articles, text_of
+from sourcebench.extract.survey import is_beside
 from sourcebench.extract.zones import Zones
 from sourcebench.records import Dated
 
@@ -96,6 +97,15 @@ _UPDATED = re.compile(
     r"(?:zuletzt |letzte |zuletzt ge)?(?:aktualisiert|geändert|aktualisierung|änderung|stand)|"
     r"mis à jour|mise à jour|modifié|actualizado|aggiornato|обновлено)\b"
 )
+_PAGE_UPDATED = re.compile(
+    r"(?i)\b(?:last|page|content|site|zuletzt|letzte|dernière)\s+(?:\w+\s+){0,2}?"
+    r"(?:updated|modified|reviewed|revised|changed|edited|aktualisiert|geändert|aktualisierung|"
+    r"änderung|modification|mise à jour)\b"
+)
+_WEEKDAY = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|"
+    r"samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche"
+)
 _OTHERS = re.compile(
     r"(?i)©|copyright|\(c\)|bewertung|\brating\b|customer review|\bcomment(?:ed|s)?\b|kommentar"
 )
@@ -156,33 +166,40 @@ def _iso(year, month, day) -> str:
 
 
 def page_dates(
-    root,
     metas: dict[str, list[str]],
     items: list[dict[str, Any]],
+    properties: list,
     zones: Zones,
     url: str,
     latest: str,
+    *,
+    talk: str = "",
 ) -> tuple[Dated | None, Dated | None]:
     """Return when a page was published and when it was changed, each with its source.
 
     JSON-LD goes before meta elements, those before microdata and `time` in the head of the article,
     those before a date written there, and that before a date in the address. What stands in a
-    footer, beside the article or in another story is not asked. Nothing after `latest` counts.
+    footer, beside the article or in another story is not asked, but for a line that says when the
+    page was last changed. Nothing after `latest` counts.
 
     Parameters
     ----------
+    properties
+        The elements with an `itemprop`.
     latest
         The day of the visit, ISO; empty when unknown.
+    talk
+        forum or qa for a page of posts: it was changed with the last of them.
     """
     own = articles(items)
     published = _first(
         latest,
         ("json-ld", (text_of(i.get(k)) for i in own for k in ("datePublished", "uploadDate"))),
         ("meta", (v for name in _PUBLISHED_META for v in metas.get(name, ()))),
-        ("microdata", _microdata(root, "datePublished")),
+        ("microdata", _microdata(properties, "datePublished")),
         ("time", zones.published_times),
-        ("byline", _written(zones.head_lines, latest, _UPDATED)),
-        ("byline", _said(zones.tail_lines, _PUBLISHED_WORD, _UPDATED)),
+        ("byline", _written(zones.head_lines, latest)),
+        ("byline", _said(zones.tail_lines)),
         ("json-ld", (text_of(i.get("dateCreated")) for i in own)),
         ("url", _in_url(url)),
     )
@@ -190,10 +207,12 @@ def page_dates(
         latest,
         ("json-ld", (text_of(i.get(k)) for i in own for k in ("dateModified", "lastReviewed"))),
         ("meta", (v for name in _MODIFIED_META for v in metas.get(name, ()))),
-        ("microdata", _microdata(root, "dateModified")),
+        ("microdata", _microdata(properties, "dateModified")),
+        ("time", sorted(map(read_date, zones.every_time), reverse=True) if talk else ()),
         ("time", zones.modified_times),
         ("byline", _after(zones.head_lines, _UPDATED)),
         ("byline", _after(zones.tail_lines, _UPDATED)),
+        ("byline", _after(zones.side_lines, _PAGE_UPDATED)),
     )
     return published, modified
 
@@ -208,34 +227,39 @@ def _first(latest: str, *sources: tuple[str, Iterable[str]]) -> Dated | None:
     return None
 
 
-def _microdata(root, prop: str) -> list[str]:
-    """Return the values of a date property marked in the page, outside related stories."""
-    found = root.xpath(f"//*[@itemprop='{prop}'][not(ancestor::aside)][not(ancestor::footer)]")
-    return [e.get("content") or e.get("datetime") or "".join(e.itertext()) for e in found[:3]]
+def _microdata(properties: list, name: str) -> Iterator[str]:
+    """Yield the values of a date property marked in the page, outside related stories."""
+    for element in properties:
+        if element.get("itemprop") == name and not is_beside(element):
+            value = element.get("content") or element.get("datetime")
+            yield value or "".join(element.itertext())
 
 
-def _written(lines: list[str], latest: str, unless: re.Pattern) -> list[str]:
-    """Return the date lines at the head of the article, the part before an "updated" of each."""
-    found = []
+def _written(lines: list[str], latest: str) -> Iterator[str]:
+    """Yield the date lines at the head of the article, the part before an "updated" of each.
+
+    A line that is only the day of the visit is a calendar, not a byline.
+    """
     for line in lines:
-        cut = unless.search(line)
+        cut = _UPDATED.search(line)
         part = line[: cut.start()] if cut else line
         if len(part) > 220 or _OTHERS.search(part):
             continue
-        stamp = read_date(part)
-        bare = not re.sub(r"(?i)[\W\d_]|[ap]m", "", _MONTH_FIRST.sub("", _DAY_FIRST.sub("", part)))
-        if stamp and not (stamp == latest[:10] and not _PUBLISHED_WORD.search(part) and bare):
-            found.append(part)
-    return found
+        found = read_date(part)
+        if found and found == latest[:10] and not _PUBLISHED_WORD.search(part):
+            words = _DAY_FIRST.sub("", _MONTH_FIRST.sub("", part))
+            if not re.sub(rf"(?i)[\W\d_]|[ap]m|{_WEEKDAY}", "", words):
+                continue
+        if found:
+            yield part
 
 
-def _said(lines: list[str], word: re.Pattern, unless: re.Pattern) -> list[str]:
-    """Return what follows a word in lines that hold it."""
-    return [
-        line[word.search(line).end() :]
-        for line in lines
-        if word.search(line) and not unless.search(line)
-    ]
+def _said(lines: list[str]) -> Iterator[str]:
+    """Yield what follows a word of publishing in lines after the head of the article."""
+    for line in lines:
+        word = _PUBLISHED_WORD.search(line)
+        if word and not _UPDATED.search(line) and not _OTHERS.search(line):
+            yield line[word.end() : word.end() + 60]
 
 
 def _after(lines: list[str], word: re.Pattern) -> list[str]:

@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-_STYLED = (
-    "//*[@hidden or @aria-hidden='true' or contains(@style,'display') or contains(@style,'DISPLAY')"
-    " or contains(@style,'visib') or contains(@style,'size') or contains(@style,'opacity')"
-    " or contains(@style,'position') or contains(@style,'indent') or contains(@style,'height')"
-    " or contains(@style,'color') or contains(@style,'clip') or contains(@style,'font')"
-    " or contains(@style,'transform') or @color]"
+MAX_STYLE = 300_000
+
+_HIDING = (
+    "display:none",
+    "visibility:hidden",
+    "visibility:collapse",
+    "font-size:0",
+    "opacity:0",
+    "text-indent:-",
+    "left:-",
+    "top:-",
+    "clip:rect(",
+    "clip-path:inset(",
+    "scale(0",
+    "height:0",
+    "height:1px",
 )
-_AT_BLOCK = re.compile(r"@[\w-]+[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}|@[^{};]*;")
-_RULE = re.compile(r"([^{}]{1,2000})\{([^{}]{1,4000})\}")
+_SAME_COLOR = re.compile(
+    r"[;{\s]color:\s?([#\w]{3,20})\s*;[^{}]{0,200}background(?:-color)?:\s?\1|"
+    r"background(?:-color)?:\s?([#\w]{3,20})\s*;[^{}]{0,200}[;{\s]color:\s?\2"
+)
+_SAID = (
+    "none",
+    "hidden",
+    "visib",
+    "size",
+    "opacity",
+    "indent",
+    "absolute",
+    "fixed",
+    "clip",
+    "scale(0",
+    "color",
+    "background",
+    "height",
+    "width",
+    "font",
+    "DISPLAY",
+    "left",
+    "top",
+)
 _SIMPLE = re.compile(r"^\s*(?:[a-zA-Z][\w]*)?([.#])([\w-]+)\s*$")
 _OFFSCREEN = re.compile(
     r"(?:left|top|right|bottom|margin-left|margin-top|text-indent):-(\d+)(px|em|rem|%|vw|vh)?"
@@ -34,10 +67,8 @@ _FOR_MODELS = re.compile(
     r"answer|note|treat|rank|must|should|instructions?|stars?)\b"
     r"|\b(?:ignore|disregard)\b[^.]{0,40}\b(?:previous|above|prior|earlier)\b[^.]{0,30}\binstructions?\b"
 )
-_BLOCKS = ("p", "div", "ul", "ol", "table", "section", "article", "h1", "h2", "h3", "li", "a")
-
-
 _SENTENCE = re.compile(r"(?:[^\W\d_]+[,;:]?\s+){5,}[^\W\d_]+")
+_BLOCKS = ("p", "div", "ul", "ol", "table", "section", "article", "h1", "h2", "h3", "li")
 
 
 @dataclass(frozen=True)
@@ -55,7 +86,7 @@ class Hidden:
         return (*flags, "hidden_instructions") if self.for_models else flags
 
 
-def remove_hidden(root, source: str) -> Hidden:
+def remove_hidden(root, candidates: list, styles: dict[str, str], source: str) -> Hidden:
     """Take hidden elements out of a tree, in place.
 
     Hidden is what inline style, a `hidden` or `aria-hidden` attribute, or a rule for one class or
@@ -65,49 +96,68 @@ def remove_hidden(root, source: str) -> Hidden:
 
     Parameters
     ----------
-    root
-        The page's tree; scripts and styles must still be in it.
+    candidates
+        The elements that something could hide, in document order.
+    styles
+        The hiding declarations of the page's own rules, from `style_rules`.
     source
         The page's characters, for its comments.
     """
-    body = root.find("body")
-    total = len("".join((root if body is None else body).itertext("*"))) or 1
+    known: dict[str, tuple[str, str]] = {}
     white = not root.xpath("boolean(//link[contains(@rel,'stylesheet')])")
-    styles = _style_rules(root)
+    half = len("".join(root.itertext())) / 2
     found, chars, telling = [], 0, False
-    for element in _candidates(root, styles):
-        why = _why_hidden(element, styles, white)
-        if not why or element.tag in ("html", "body", "head", "input", "img", "br", "meta"):
+    for element in candidates:
+        why = _why_hidden(element, styles, white, known)
+        if not why or element.tag in _NEVER_HIDDEN or not _is_in(root, element):
             continue
-        if why == "size":
-            text = _direct_text(element)
-        else:
-            text = "".join(element.itertext())
-            if why == "unseen" and len(text) > total / 2:
-                continue
-            telling = telling or (why == "unseen" and _tells(element))
-            _drop(element)
-        text = " ".join(text.split())
+        text = " ".join("".join(element.itertext()).split())
+        if why == "unseen" and len(text) > half:
+            continue
+        telling = telling or _tells(element, why, text)
+        text = _take_out(element, why, text)
         if text:
             chars += len(text)
             found.append(text[:2000])
-            telling = telling or (
-                why != "unseen" and len(text) > 20 and _SENTENCE.search(text) is not None
-            )
     found += _comments(source)
     return Hidden(chars, telling, any(_FOR_MODELS.search(text) for text in found))
 
 
-def _tells(element) -> bool:
-    """Whether a hidden element holds a sentence and stands in the article itself."""
-    if not _SENTENCE.search(" ".join("".join(element.itertext()).split())[:3000]):
+_NEVER_HIDDEN = frozenset(["html", "body", "head", "input", "img", "br", "meta", "link"])
+
+
+def _is_in(root, element) -> bool:
+    """Whether an element is still part of the tree."""
+    return element.getroottree().getroot() is root
+
+
+def _tells(element, why: str, text: str) -> bool:
+    """Whether hidden text is more than a menu or a label.
+
+    It is when a sentence is hidden by size, place or colour, or when one that is not displayed
+    stands in the article itself, apart from forms, links and images.
+    """
+    if not _SENTENCE.search(text[:3000]):
         return False
-    within = {"article", "main"}
-    if not any(ancestor.tag in within for ancestor in element.iterancestors()):
+    if why != "unseen":
+        return True
+    if not any(ancestor.tag in ("article", "main") for ancestor in element.iterancestors()):
         parent = element.getparent()
         if parent is None or len(parent.findall("p")) < 2:
             return False
     return not element.xpath("boolean(.//form | .//button | .//input | .//a | .//img)")
+
+
+def _take_out(element, why: str, text: str) -> str:
+    """Take an element out and return its text; of one of size 0, not the blocks in it, which set their own."""
+    if why != "size" or not any(e is not element for e in element.iter(*_BLOCKS)):
+        _drop(element)
+        return text
+    taken = [element.text or "", *(child.tail or "" for child in element)]
+    element.text = None
+    for child in element:
+        child.tail = None
+    return " ".join("".join(taken).split())
 
 
 def _comments(source: str) -> list[str]:
@@ -122,47 +172,51 @@ def _comments(source: str) -> list[str]:
     return found
 
 
-def _candidates(root, styles: dict[str, str]) -> list:
-    """Return the elements that something could hide, in document order."""
-    if not styles:
-        return root.xpath(_STYLED)
-    names = set(styles)
-    marked = set(root.xpath(_STYLED))
-    for element in root.xpath("//*[@class or @id]"):
-        keys = {"." + name for name in (element.get("class") or "").split()}
-        if element.get("id"):
-            keys.add("#" + element.get("id"))
-        if keys & names:
-            marked.add(element)
-    return [element for element in root.iter() if element in marked]
-
-
-def _style_rules(root) -> dict[str, str]:
-    """Return the hiding declarations of the page's own rules for one class or one id."""
-    rules = {}
+def style_rules(root) -> dict[str, str]:
+    """Return the hiding declarations of a page's own rules for one class (`.name`) or one id (`#name`)."""
+    rules: dict[str, str] = {}
     for style in root.iter("style"):
-        text = re.sub(r"/\*.*?\*/", "", (style.text or "")[:200_000], flags=re.DOTALL)
-        if style.get("media", "all").strip().lower() not in ("all", "screen", ""):
-            continue
-        for selectors, declarations in _RULE.findall(_AT_BLOCK.sub("", text)):
-            compact = _compact(declarations)
-            if not _hides(compact):
-                continue
-            for selector in selectors.split(","):
-                simple = _SIMPLE.match(selector)
-                if simple:
-                    rules[simple[1] + simple[2]] = compact
+        if (style.get("media") or "all").strip().lower() in ("all", "screen"):
+            for selectors, declarations in _hiding_rules((style.text or "")[:MAX_STYLE]):
+                simple = filter(None, map(_SIMPLE.match, selectors.split(",")))
+                rules |= {found[1] + found[2]: declarations for found in simple}
     return rules
+
+
+def _hiding_rules(text: str) -> Iterator[tuple[str, str]]:
+    """Yield selectors and declarations of the rules that hide, those in @media and the like left out."""
+    text = text.replace(": ", ":").replace(" {", "{")
+    place = depth = end = 0
+    for found in sorted(_places(text)):
+        if found < end:
+            continue  # a second such declaration in the same rule
+        depth += text.count("{", place, found) - text.count("}", place, found)
+        place = found
+        if depth != 1:
+            continue
+        opening = text.rfind("{", 0, place)
+        start = max(text.rfind(sign, 0, opening) for sign in ("}", ";", "*/")) + 1
+        end = text.find("}", place)
+        end = len(text) if end < 0 else end
+        compact = _compact(text[opening + 1 : min(end, opening + 4000)])
+        if _reason(compact) or (_COLOR.search(compact) and _BACKGROUND.search(compact)):
+            yield text[start:opening].lstrip("/")[:2000], compact
+
+
+def _places(text: str) -> Iterator[int]:
+    """Yield the places of the declarations that may hide something."""
+    for word in _HIDING:
+        place = text.find(word)
+        while place >= 0:
+            yield place
+            place = text.find(word, place + len(word))
+    for found in _SAME_COLOR.finditer(text):
+        yield found.start() + 1
 
 
 def _compact(style: str) -> str:
     """Return declarations in lower case without blanks around their signs."""
     return re.sub(r"\s*([:;,(])\s*", r"\1", style.strip().lower())
-
-
-def _hides(compact: str) -> bool:
-    """Whether declarations hide an element by themselves."""
-    return bool(_reason(compact) or (_COLOR.search(compact) and _BACKGROUND.search(compact)))
 
 
 def _reason(compact: str) -> str:
@@ -181,35 +235,37 @@ def _reason(compact: str) -> str:
     return ""
 
 
-def _why_hidden(element, styles: dict[str, str], white: bool) -> str:
-    """Return why an element is hidden, or an empty text."""
-    if element.get("hidden") is not None and element.get("hidden") != "until-found":
+def _why_hidden(element, styles: dict[str, str], white: bool, known: dict) -> str:
+    """Return why an element is hidden, or an empty text; `known` keeps what each style says."""
+    if (
+        element.get("aria-hidden") == "true"
+        or element.get("hidden", "until-found") != "until-found"
+    ):
         return "unseen"
-    if element.get("aria-hidden") == "true":
-        return "unseen"
-    compact = _style_of(element, styles)
-    why = _reason(compact)
-    if why:
-        return why
-    color = _color(_COLOR.search(compact)) or _named(element.get("color"))
-    if color and color == _background(element, styles, white):
+    style = _style_of(element, styles)
+    if style not in known:
+        compact = _compact(style[:600]) if any(word in style for word in _SAID) else ""
+        known[style] = (_reason(compact), _color(_COLOR.search(compact)))
+    why, color = known[style]
+    color = color or _named(element.get("color"))
+    if not why and color and color == _background(element, styles, white):
         return "colour"
-    return ""
+    return why
 
 
 def _style_of(element, styles: dict[str, str]) -> str:
     """Return the known declarations of an element, inline ones last."""
-    parts = []
-    if styles:
-        parts = [styles.get("." + name, "") for name in (element.get("class") or "").split()]
-        parts.append(styles.get("#" + (element.get("id") or ""), ""))
-    return ";".join([*filter(None, parts), _compact((element.get("style") or "")[:600])])
+    if not styles:
+        return element.get("style") or ""
+    parts = [styles.get("." + name, "") for name in (element.get("class") or "").split()]
+    parts += [styles.get("#" + (element.get("id") or ""), ""), element.get("style") or ""]
+    return ";".join(filter(None, parts))
 
 
 def _background(element, styles: dict[str, str], white: bool) -> str:
     """Return the colour behind an element as far as the page says it inline."""
     while element is not None:
-        compact = _style_of(element, styles)
+        compact = _compact(_style_of(element, styles)[:600])
         found = _BACKGROUND.search(compact)
         color = _color(found)
         if found and color != "transparent":
@@ -235,19 +291,6 @@ def _named(color: str | None) -> str:
     if numbers:
         return "#" + "".join(f"{min(int(n), 255):02x}" for n in numbers.groups())
     return color
-
-
-def _direct_text(element) -> str:
-    """Take the text out of an element of size 0, except that of blocks in it, which set their own."""
-    if not any(True for _ in element.iter(*_BLOCKS[:-1]) if _ is not element):
-        text = "".join(element.itertext())
-        _drop(element)
-        return text
-    taken = [element.text or "", *(child.tail or "" for child in element)]
-    element.text = None
-    for child in element:
-        child.tail = None
-    return "".join(taken)
 
 
 def _drop(element) -> None:

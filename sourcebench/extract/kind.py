@@ -39,7 +39,9 @@ _DECLARED = (
     ("recipe", r"^Recipe$"),
     ("opinion", r"^OpinionNewsArticle$|^AnalysisNewsArticle$"),
     ("review", r"^ReviewNewsArticle$|^CriticReview$"),
+    ("scholarly", r"ScholarlyArticle$"),
     ("article", r"Article$|BlogPosting$|^Report"),
+    ("medical", r"^MedicalWebPage$"),
     ("shop", r"^Product(?:Group)?$|^IndividualProduct$"),
     ("review", r"^Review$"),
     ("video", r"^VideoObject$"),
@@ -55,7 +57,7 @@ def page_kind(root, items, metas, url: str, title: str, lines: list[Line]) -> st
     Returns
     -------
     str
-        article, opinion, press_release, review, recipe, video, forum, qa, shop, listing,
+        article, opinion, press_release, review, recipe, medical, scholarly, video, forum, qa, shop, listing,
         home, encyclopedia or documentation.
     """
     parts = urlsplit(url)
@@ -70,6 +72,8 @@ def page_kind(root, items, metas, url: str, title: str, lines: list[Line]) -> st
     named = next((kind for kind, pattern in _DECLARED if _any(pattern, declared)), "")
     if named in ("", "article") and _is_opinion(metas, place, title, lines):
         return "opinion"
+    if named in ("", "article") and ("citation_journal_title" in metas or "citation_doi" in metas):
+        return "scholarly"
     og = " ".join(metas.get("og:type", ())).casefold()
     if named and not (named == "video" and "article" in og):
         return named

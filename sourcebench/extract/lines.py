@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
+
+from sourcebench.extract.survey import OUT
 
 MAX_LINES = 20_000
 _BREAK, _OPEN, _CLOSE, _LINK, _LINK_END, _TIME, _HEAD = (chr(0xE000 + n) for n in range(7))
@@ -16,92 +18,67 @@ _BLOCKS = (
     "td tfoot th thead tr ul button label aside"
 )
 _SKIPPED = "head script style noscript template svg option textarea iframe object math canvas"
-_REGION = re.compile(
-    r"(?i)(?:^|[\s_-])(?:related|recommend\w*|recirc\w*|sidebar|comments?|commentlist|trending|popular|"
-    r"most-?(?:read|viewed|popular)|read-?(?:next|more|also)|more-?(?:from|stories|news|in)|footer|"
-    r"newsletter|promo|widgets?|teasers?|menu|navbar|navigation|breadcrumbs?|cookie\w*|consent|"
-    r"share|sharing|social|outbrain|taboola|zergnet|signup|subscribe|also-?(?:read|like)|"
-    r"latest-?(?:news|posts|stories)|up-?next|tags)(?:$|[\s_-])"
-)
-_REGION_TAGS = {"div", "section", "ul", "ol", "aside", "nav", "footer", "form", "table", "header"}
-OUT = "data-sourcebench-out"
 
 
 @dataclass(slots=True)
 class Line:
-    """One line as a reader sees it: its text, whether it stands outside the article, its links."""
+    """One line as a reader sees it: its text, whether it stands beside the article, its links."""
 
     text: str
     out: bool = False
     heading: int = 0  # 1 for any heading, 2 for h1
     link_chars: int = 0
-    links: list[int] = field(default_factory=list)  # places among the page's links
-    times: list[int] = field(default_factory=list)  # places among the page's time elements
-
-
-def mark_regions(root) -> None:
-    """Mark the elements that by class, id or role hold other things than the article, in place."""
-    known: dict[str, bool] = {}
-    for element in root.xpath("//body//*[@class or @id or @role]"):
-        if element.tag not in _REGION_TAGS:
-            continue
-        get = element.get
-        key = f"{get('class') or ''} {get('id') or ''}"
-        if key not in known:
-            known[key] = bool(_REGION.search(key))
-        named = known[key] or get("role") in (
-            "navigation",
-            "complementary",
-            "contentinfo",
-            "banner",
-        )
-        if named and element.find(".//h1") is None and element.find(".//article") is None:
-            element.set(OUT, "1")
+    links: tuple[int, ...] = ()  # places among the page's links
+    times: tuple[int, ...] = ()  # places among the page's time elements
 
 
 def visible_lines(root) -> list[Line]:
     """Return the visible lines of a page in reading order, empty ones with links included."""
-    text = str(_transform()(root))
-    lines, line, parts = [], Line(""), []
+    lines: list[Line] = []
     depth = links = times = 0
-    in_link = was_link_end = False
-
-    def end_line() -> None:
-        nonlocal line, parts
-        line.text = " ".join("".join(parts).split())
+    in_link = False
+    for chunk in str(_transform()(root)).split(_BREAK):
+        if not MARKS.search(chunk):
+            text = " ".join(chunk.split())
+            if text:
+                lines.append(Line(text, depth > 0, 0, len(text) if in_link else 0))
+            continue
+        line, depth, in_link, links, times = _marked_line(chunk, depth, in_link, links, times)
         if line.text or line.links or line.times:
             lines.append(line)
-        line, parts = Line(""), []
-
-    for piece in _PIECE.findall(text):
-        if piece == _BREAK:
-            end_line()
-            if len(lines) >= MAX_LINES:
+            if len(lines) > MAX_LINES:
                 break
+    return lines
+
+
+def _marked_line(chunk: str, depth: int, in_link: bool, links: int, times: int):
+    """Return the line that a chunk with marks is, and where its end stands."""
+    parts, out, heading, link_chars = [], False, 0, 0
+    first_link, first_time, after_link = links, times, False
+    for piece in _PIECE.findall(chunk):
+        if piece == _LINK:
+            if after_link:  # neighbours without a blank stand apart on the screen
+                parts.append(" ")
+            links, in_link = links + 1, True
+        elif piece == _LINK_END:
+            in_link = False
         elif piece == _OPEN:
             depth += 1
         elif piece == _CLOSE:
             depth -= 1
-        elif piece == _LINK:
-            if was_link_end:  # neighbours without a blank stand apart on the screen
-                parts.append(" ")
-            line.links.append(links)
-            links, in_link = links + 1, True
-        elif piece == _LINK_END:
-            in_link = False
         elif piece == _TIME:
-            line.times.append(times)
             times += 1
         elif piece == _HEAD:
-            line.heading += 1
+            heading += 1
         else:
             parts.append(piece)
-            line.out = depth > 0
-            if in_link:
-                line.link_chars += len(piece.strip())
-        was_link_end = piece == _LINK_END
-    end_line()
-    return lines
+            out = depth > 0
+            link_chars += len(piece.strip()) if in_link else 0
+        after_link = piece == _LINK_END
+    text = " ".join("".join(parts).split())
+    places = tuple(range(first_link, links)), tuple(range(first_time, times))
+    line = Line(text, out, heading, min(link_chars, len(text)), *places)
+    return line, depth, in_link, links, times
 
 
 @cache

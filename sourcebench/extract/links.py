@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from urllib.parse import urljoin, urlsplit
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urljoin
 
 from sourcebench.extract.lines import Line
+from sourcebench.extract.survey import is_ad_host
 from sourcebench.records import Link
+from sourcebench.urls import site
 
 MAX_LINKS = 400
-_AD = re.compile(
-    r"(?i)(?:^|[\s_-])(?:ads?|advert\w*|adsbygoogle|adslot|adunit|adbox|adwrap\w*|adcontainer|ad\d+|gpt|dfp|"
-    r"sponsor\w*|promoted|taboola|outbrain|zergnet|revcontent|mgid|banner-?ads?|leaderboard|skyscraper|"
-    r"native-?ad|adchoices|teads|primis|connatix)(?:$|[\s_\d-])"
-)
-_AD_HOST = re.compile(
-    r"(?i)doubleclick\.net|googlesyndication|googleadservices|adservice\.|amazon-adsystem|taboola|outbrain|"
-    r"zergnet|revcontent|mgid\.com|criteo|adnxs|rubiconproject|pubmatic|openx\.net|media\.net|sharethrough|"
-    r"teads\.tv|adsafeprotected|moatads|indexww|casalemedia|adform|smartadserver|infolinks|buysellads|"
-    r"carbonads|propellerads|popads|adsterra|adroll|googletagservices|ezoic|mediavine|adthrive"
+_COUNTED = [
+    "img",
+    "amp-img",
+    "form",
+    "input",
+    "textarea",
+    "script",
+    "iframe",
+    "video",
+    "amp-video",
+    "button",
+    "table",
+    "p",
+    "li",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+]
+_LINK_COUNTS = (
+    "links",
+    "internal_links",
+    "external_links",
+    "sponsored_links",
+    "affiliate_links",
+    "contact_links",
 )
 _AFFILIATE = re.compile(
     r"(?i)//(?:[\w.-]*\.)?(?:amzn\.to|shareasale\.com|awin1\.com|anrdoezrs\.net|jdoqocy\.com|tkqlhce\.com|"
@@ -29,8 +51,9 @@ _AFFILIATE = re.compile(
     r"webgains|ebay\.[\w.]+/rover|aff(?:iliate)?s?\.|trk\.|track(?:ing)?\.)|[?&](?:aff(?:iliate)?_?id|aff|affid|"
     r"partner_?id|ascsubtag|irclickid|ref_?aff)=|amazon\.[\w.]+/.*[?&]tag=|/(?:go|out|recommends?|aff)/[\w-]+/?$"
 )
+_ORIGIN = re.compile(r"(?:(?:https?:)?//[^/?#]*)?", re.IGNORECASE)
 _CTA = re.compile(
-    r"(?i)\b(?:buy (?:it )?now|shop now|order now|add to (?:cart|basket|bag)|sign up(?: now| today| for)?|subscribe(?: now| today)?|"
+    r"\b(?:buy (?:it )?now|shop now|order now|add to (?:cart|basket|bag)|sign up(?: now| today| for)?|subscribe(?: now| today)?|"
     r"click here|check (?:the )?(?:latest |today'?s )?price|see (?:the )?deals?|view deal|get (?:it|the deal|started|yours)(?: now| today)?|"
     r"download now|try (?:it )?(?:for )?free|free trial|join now|limited[- ]time|act now|start (?:your )?(?:free )?trial|book now|"
     r"request a (?:demo|quote)|jetzt (?:kaufen|bestellen|anmelden|sichern|vergleichen)|in den warenkorb|zum (?:angebot|shop))\b"
@@ -38,137 +61,126 @@ _CTA = re.compile(
 
 
 def tree_counts(root) -> dict[str, int]:
-    """Count what scripts and style leave behind; call before anything is taken out of the tree."""
-    sources = root.xpath("//script/@src | //iframe/@src | //iframe/@data-src | //img/@src")
+    """Count what scripts and layout leave behind; call before anything is taken out of the tree."""
+    found = list(root.iter(*_COUNTED))
+    tags = Counter(element.tag for element in found)
+    loading = [element for element in found if element.tag in ("script", "iframe", "img")]
+    loaded = [element.get("src") or element.get("data-src") or "" for element in loading]
+    data = sum(e.tag == "script" and "json" in (e.get("type") or "") for e in loading)
+    fields = [element.get("type") or "" for element in found if element.tag == "input"]
+    players = sum("youtube" in source or "vimeo" in source for source in loaded)
     return {
-        "images": int(root.xpath("count(//img | //picture[not(.//img)] | //amp-img)")),
-        "forms": int(root.xpath("count(//form)")),
-        "inputs": int(root.xpath("count(//input[not(@type='hidden')] | //textarea)")),
-        "scripts": int(root.xpath("count(//script[not(contains(@type,'json'))])")),
-        "iframes": int(root.xpath("count(//iframe)")),
-        "videos": int(
-            root.xpath(
-                "count(//video | //amp-video | //iframe[contains(@src,'youtube') or contains(@src,'vimeo')])"
-            )
-        ),
-        "buttons": int(root.xpath("count(//button | //input[@type='submit'])")),
-        "tables": int(root.xpath("count(//table)")),
-        "headings": int(root.xpath("count(//h1|//h2|//h3|//h4|//h5|//h6)")),
-        "paragraphs": int(root.xpath("count(//p)")),
-        "list_items": int(root.xpath("count(//li)")),
-        "ad_scripts": sum(bool(_AD_HOST.search(source)) for source in sources),
-        "ad_elements": _ad_elements(root),
+        "images": tags["img"] + tags["amp-img"],
+        "forms": tags["form"],
+        "inputs": len(fields) - fields.count("hidden") + tags["textarea"],
+        "scripts": tags["script"] - data,
+        "iframes": tags["iframe"],
+        "videos": tags["video"] + tags["amp-video"] + players,
+        "buttons": tags["button"] + fields.count("submit"),
+        "tables": tags["table"],
+        "headings": sum(tags[f"h{level}"] for level in range(1, 7)),
+        "paragraphs": tags["p"],
+        "list_items": tags["li"],
+        "ad_scripts": sum(_who(_ORIGIN.match(source)[0])[1] for source in loaded if source),
     }
 
 
-def _ad_elements(root) -> int:
-    """Count the outermost elements that class, id or address mark as advertising."""
-    known: dict[str, bool] = {}
-    found = set()
-    count = 0
-    for element in root.xpath("//body//*[@class or @id or self::iframe or self::ins]"):
-        key = f"{element.get('class') or ''} {element.get('id') or ''}"
-        if key not in known:
-            known[key] = bool(_AD.search(key))
-        if known[key] or (element.tag == "iframe" and _AD_HOST.search(element.get("src") or "")):
-            if element.tag in ("body", "html", "main", "article", "script", "link", "style"):
-                continue
-            parent = element.getparent()
-            while parent is not None and parent not in found:
-                parent = parent.getparent()
-            if parent is None:
-                count += 1
-                found.add(element)
-    return count
+@dataclass(slots=True)
+class Anchor:
+    """A link as it stands in the tree: its address as written, its text and rel."""
+
+    href: str
+    text: str
+    rel: str
+
+
+def read_anchors(root) -> list[Anchor]:
+    """Return the links of a page in document order."""
+    return [
+        Anchor(
+            href.strip(),
+            " ".join("".join(element.itertext()).split())[:160],
+            (element.get("rel") or "").lower()[:60],
+        )
+        for element in root.iter("a")
+        if (href := element.get("href")) is not None
+    ]
+
+
+def base_address(root, url: str) -> str:
+    """Return the address that a page's relative links start from."""
+    found = next((base.get("href") for base in root.iter("base") if base.get("href")), "")
+    return _joined(url, found.strip())
 
 
 def page_links(
-    root, lines: list[Line], main: str, url: str, site: str
+    anchors: list[Anchor], lines: list[Line], main: str, base: str, own_site: str
 ) -> tuple[tuple[Link, ...], dict[str, int]]:
     """Return the links of a page, bounded, and the counts over all of them.
 
-    A link is `main` when the line it stands in is part of the main text.
+    A link is `main` when the line it stands in is part of the main text. An external one leads to
+    another registered domain.
 
     Parameters
     ----------
     main
         The main text with blanks collapsed.
-    site
+    base
+        The address that relative links start from.
+    own_site
         The page's registered domain.
     """
-    from sourcebench.extract.address import registered_domain
-
-    anchors = root.xpath("//body//a[@href]")
-    places = {i: line for line in lines for i in line.links}
-    base = _base(root, url)
-    made, counts = (
-        [],
-        Counter(
-            links=0,
-            external_links=0,
-            internal_links=0,
-            sponsored_links=0,
-            affiliate_links=0,
-            contact_links=0,
-        ),
-    )
-    hosts = set()
-    sites: dict[str, str] = {}
-    inside: dict[int, bool] = {}
-    for i, anchor in enumerate(anchors):
-        href = (anchor.get("href") or "").strip()
-        rel = " ".join((anchor.get("rel") or "").lower().split())[:60]
-        if not href or href.startswith(("#", "javascript:", "data:")):
+    inside = _links_inside(lines, main)
+    made, counts, sites = [], Counter(dict.fromkeys(_LINK_COUNTS, 0)), set()
+    for place, anchor in enumerate(anchors):
+        if not anchor.href or anchor.href.startswith(("#", "javascript:", "data:")):
             continue
-        counts["links"] += 1
-        if href.startswith(("mailto:", "tel:")):
-            counts["contact_links"] += 1
-            absolute = href[:300]
-        else:
-            absolute = _join(base, href)
-            host = urlsplit_host(absolute)
-            if host not in sites:
-                sites[host] = registered_domain(absolute) if host else ""
-            if sites[host] and sites[host] != site:
-                counts["external_links"] += 1
-                hosts.add(sites[host])
-            else:
-                counts["internal_links"] += 1
-            sponsored = "sponsored" in rel or bool(_AD_HOST.search(absolute))
-            affiliate = bool(_AFFILIATE.search(absolute)) and sites[host] != site
-            counts["sponsored_links"] += sponsored or affiliate
-            counts["affiliate_links"] += affiliate
-        line = places.get(i)
-        if line is not None and id(line) not in inside:
-            inside[id(line)] = bool(line.text) and not line.out and line.text in main
-        place = "main" if line is not None and inside[id(line)] else "outside"
-        text = " ".join(anchor.xpath("string()").split())[:160]
-        made.append(Link(absolute, text, rel, place))
-    counts["external_sites"] = len(hosts)
+        address = _joined(base, anchor.href)
+        where, sells = _who(_ORIGIN.match(address)[0])
+        external = where if where != own_site else ""
+        counts.update(_sorts(address, anchor.rel, external, sells))
+        sites.add(external)
+        stands = "main" if place in inside else "outside"
+        made.append(Link(address, anchor.text, anchor.rel, stands))
+    counts["external_sites"] = len(sites - {""})
     counts["main_links"] = sum(link.place == "main" for link in made)
     return _bounded(made), dict(counts)
 
 
-def _base(root, url: str) -> str:
-    """Return the address that relative links start from."""
-    found = root.xpath("string(//base/@href)").strip()
-    return _join(url, found) if found else url
+def _links_inside(lines: list[Line], main: str) -> set[int]:
+    """Return the places of the links that stand in lines of the main text."""
+    return {
+        place
+        for line in lines
+        if line.links and line.text and not line.out and line.text in main
+        for place in line.links
+    }
 
 
-def _join(base: str, href: str) -> str:
+def _sorts(address: str, rel: str, external: str, sells: bool) -> list[str]:
+    """Return the counts that a link adds to."""
+    if address.startswith(("mailto:", "tel:")):
+        return ["links", "contact_links"]
+    affiliate = bool(external) and _AFFILIATE.search(address) is not None
+    sorts = ["links", "external_links" if external else "internal_links"]
+    sponsored = affiliate or sells or "sponsored" in rel
+    return sorts + ["affiliate_links"] * affiliate + ["sponsored_links"] * sponsored
+
+
+@lru_cache(maxsize=4096)
+def _who(origin: str) -> tuple[str, bool]:
+    """Return the registered domain of scheme and host, and whether it sells advertising."""
+    return site(origin), is_ad_host(origin)
+
+
+def _joined(base: str, href: str) -> str:
     """Join addresses; what can't be joined stays as it is."""
+    if href.startswith(("https://", "http://", "mailto:", "tel:")):
+        return href[:1000]
     try:
         return urljoin(base, href)[:1000]
     except ValueError:
         return href[:1000]
-
-
-def urlsplit_host(url: str) -> str:
-    """Return the host of an address, or an empty text."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _bounded(links: list[Link]) -> tuple[Link, ...]:
@@ -186,8 +198,9 @@ def _bounded(links: list[Link]) -> tuple[Link, ...]:
 def line_counts(lines: list[Line]) -> dict[str, int]:
     """Count calls to buy or sign up, and lines that come again."""
     long = Counter(line.text for line in lines if len(line.text) >= 20)
+    everything = "\n".join(line.text[:1000] for line in lines).lower()
     return {
-        "cta_phrases": sum(len(_CTA.findall(line.text[:1000])) for line in lines),
+        "cta_phrases": len(_CTA.findall(everything)),
         "repeated_lines": sum(n - 1 for n in long.values()),
         "lines": sum(1 for line in lines if line.text),
         "link_chars": sum(line.link_chars for line in lines),

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from sourcebench.extract.lines import Line
+from sourcebench.extract.survey import is_beside
 
 MAX_TEXT = 300_000
 _EMPTY_CELLS = re.compile(r"(?:\|[ \t]*){3,}")
@@ -31,7 +32,7 @@ class MainText:
     flags: tuple[str, ...] = ()
 
 
-def main_text(root, lines: list[Line], *, comments: bool) -> MainText:
+def main_text(root, lines: list[Line], *, talk: str) -> MainText:
     """Return the main text: trafilatura's, or a fuller one where it loses lists, tables or most of the page.
 
     The first reading is kept when it holds the table cells, the list points and at least half of
@@ -40,15 +41,15 @@ def main_text(root, lines: list[Line], *, comments: bool) -> MainText:
 
     Parameters
     ----------
-    comments
-        Whether posts of readers are the content (forum, questions and answers).
+    talk
+        forum or qa where posts of readers are the content, else empty.
     """
     body = [line for line in lines if not line.out and line.text]
     seen = sum(len(line.text) - line.link_chars for line in body)
-    first = _read(root, comments, recall=False)
+    first = _read(root, bool(talk), recall=False)
     text, flags = first, ()
     if seen > 40 and (len(first) < 0.5 * seen or _loses_parts(root, first)):
-        second = _read(root, comments, recall=True)
+        second = _read(root, bool(talk), recall=True)
         if len(second) > 1.02 * len(first):
             text, flags = second, ("second_mode",)
     if seen > 40 and len(text) < 0.3 * seen:
@@ -88,24 +89,20 @@ def _read(root, comments: bool, *, recall: bool) -> str:
 def _loses_parts(root, text: str) -> bool:
     """Whether table cells or list points of the content are missing from a text."""
     flat = squeeze(text)
-    for path, share in ((_CELLS, 0.3), (_POINTS, 0.3)):
+    for path, least in ((_CELLS, 3), (_POINTS, 15)):
         total = lost = 0
         for element in root.xpath(path)[:400]:
-            words = squeeze(element.xpath("string()"))
-            if 3 < len(words) < 600:
+            words = squeeze("".join(element.itertext()))
+            if least < len(words) < 600 and not is_beside(element):
                 total += len(words)
                 lost += len(words) if words not in flat else 0
-        if total and lost > share * total:
+        if lost > 0.3 * total and lost > 0.05 * len(flat):
             return True
     return False
 
 
-_NOT_BESIDE = (
-    "[not(ancestor::nav)][not(ancestor::aside)][not(ancestor::footer)][not(ancestor::header)]"
-    "[not(ancestor::form)][not(ancestor-or-self::*[@data-sourcebench-out])]"
-)
-_CELLS = f"//body//table//*[self::td or self::th][not(.//a)][not(.//table)]{_NOT_BESIDE}"
-_POINTS = f"//body//li[not(.//a)][not(.//li)]{_NOT_BESIDE}"
+_CELLS = "//body//*[self::td or self::th][not(.//a)][not(.//table)]"
+_POINTS = "//body//li[not(.//a)][not(.//li)]"
 
 
 def squeeze(text: str) -> str:
@@ -127,12 +124,14 @@ def outside_lines(lines: list[Line], text: str) -> str:
     and last to links.
     """
     flat = " ".join(text.split())
-    seen, left = set(), []
+    seen, left = set(text.split("\n")), []
     for place, line in enumerate(lines):
-        short = line.text if len(line.text) <= 300 else line.text[:297] + "..."
-        if len(short) > 1 and short not in seen and line.text not in flat:
-            seen.add(short)
-            left.append((place, short, line.link_chars > 0.8 * len(line.text)))
+        said = line.text
+        if len(said) > 1 and said not in seen:
+            seen.add(said)
+            if said not in flat:
+                short = said if len(said) <= 300 else said[:297] + "..."
+                left.append((place, short, line.link_chars > 0.8 * len(said)))
     chosen: set[int] = set()
     for wanted, room in (
         (lambda entry: _CONTACT.search(entry[1]), 1600),

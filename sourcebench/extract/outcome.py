@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from sourcebench.extract.address import registered_domain
-from sourcebench.extract.lines import Line
+from sourcebench.extract.jsonld import articles
+from sourcebench.extract.view import View
+from sourcebench.urls import site
 
 _NOT_FOUND = re.compile(
     r"(?i)^(?:\W|sorry|oops|whoops|uh[- ]?oh|error|http|the|this|that|die|diese|la|we|we're|your|404|410|is)*"
@@ -50,9 +52,6 @@ _SCRIPT = re.compile(
     r"(?i)(?:enable|requires?|need|without|activate|turn on|aktivieren|benötigt)\b.{0,40}java ?script|"
     r"java ?script.{0,60}(?:enable|required|disabled|to run|aktivier|not supported|is off)"
 )
-_EMPTY_MOUNT = (
-    "boolean(//body//div[@id][not(*)][not(normalize-space())] | //body//*[self::app-root][not(*)])"
-)
 _PARKED = re.compile(
     r"(?i)(?:this )?domain (?:name )?(?:is|may be|might be|has expired|names? for sale)\b.{0,20}(?:sale|parked|expired|registered)|"
     r"(?:buy|purchase|inquire about|acquire|interested in) this domain|domain (?:for sale|parking)|parked (?:free|domain|by|page)|"
@@ -75,29 +74,41 @@ _HOME = re.compile(r"^/?(?:index\.\w+|home(?:page)?|default\.aspx?|[a-z]{2}(?:-[
 
 @dataclass(frozen=True)
 class Seen:
-    """What the rules look at, gathered once from a page."""
+    """What the rules look at: the page as read, its text, its counts and its source."""
 
+    view: View
     url: str
     asked_url: str
-    title: str
-    heading: str
     text: str
-    lines: list[Line]
     counts: dict[str, int]
-    noscript: str
     source: str
-    root: Any
-    articles: list[dict[str, Any]]
+
+    @property
+    def title(self) -> str:
+        """Return the page's title."""
+        return self.view.title
+
+    @cached_property
+    def heading(self) -> str:
+        """Return the first heading that is not beside the article."""
+        lines = self.view.lines
+        return next((line.text for line in lines if line.heading and not line.out), "")
+
+    @cached_property
+    def articles(self) -> list[dict[str, Any]]:
+        """Return what JSON-LD says of the page itself."""
+        return articles(self.view.items)
 
     @property
     def visible(self) -> int:
         """Return the number of characters a reader sees."""
         return self.counts["chars_visible"]
 
-    @property
+    @cached_property
     def paragraphs(self) -> int:
         """Return the number of paragraphs of running text outside menus and asides."""
-        return sum(not line.out and len(line.text) - line.link_chars > 140 for line in self.lines)
+        lines = self.view.lines
+        return sum(not line.out and len(line.text) - line.link_chars > 140 for line in lines)
 
 
 def page_outcome(seen: Seen) -> tuple[str, str, tuple[str, ...]]:
@@ -131,7 +142,7 @@ def _redirect_home(seen: Seen) -> list[str]:
     asked, got = urlsplit(seen.asked_url), urlsplit(seen.url)
     deep = not _HOME.match(asked.path) or bool(asked.query)
     at_home = bool(_HOME.match(got.path)) and not got.query
-    if deep and at_home and registered_domain(seen.asked_url) == registered_domain(seen.url):
+    if deep and at_home and site(seen.asked_url) == site(seen.url):
         return [f"asked for {asked.path[:80]}, ended at the home page"]
     return []
 
@@ -191,7 +202,7 @@ def _parked(seen: Seen) -> list[str]:
     """Return the signals of a parked domain."""
     if seen.visible > 3000 or seen.paragraphs > 2:
         return []
-    everything = " ".join(line.text for line in seen.lines)
+    everything = " ".join(line.text for line in seen.view.lines)
     found = sorted({match[0].casefold() for match in _PARKED.finditer(everything)})
     signals = [f"text says {phrase!r}" for phrase in found[:3]]
     if _PARKED_MARKS.search(seen.source[:100_000]):
@@ -223,9 +234,9 @@ def _needs_javascript(seen: Seen) -> list[str]:
     if seen.visible > 600 or not seen.counts["scripts"] or seen.paragraphs:
         return []
     signals = []
-    if _SCRIPT.search(seen.noscript) or _SCRIPT.search(seen.text[:600]):
+    if _SCRIPT.search(seen.view.noscript) or _SCRIPT.search(seen.text[:600]):
         signals.append("asks for JavaScript")
-    if seen.root.xpath(_EMPTY_MOUNT):
+    if seen.view.empty_mount:
         signals.append("empty element for a script to fill")
     if seen.visible < 0.01 * len(seen.source):
         signals.append(f"{seen.visible} visible characters in {len(seen.source)} of source")
@@ -262,7 +273,7 @@ def _gated_text(seen: Seen) -> bool:
             name = (
                 re.fullmatch(r"\s*\.([\w-]+)\s*", selector) if isinstance(selector, str) else None
             )
-            if name and _class_chars(seen.root, name[1]) > 1000:
+            if name and _class_chars(seen.view.root, name[1]) > 1000:
                 return True
     return False
 
@@ -277,7 +288,7 @@ def _wall(seen: Seen) -> list[str]:
     """Return the visible wall that a short text ends with."""
     if len(seen.text) > 2500:
         return []
-    body = [line for line in seen.lines if not line.out]
+    body = [line for line in seen.view.lines if not line.out]
     places = [i for i, line in enumerate(body) if _WALL.search(line.text[:400])]
     if not places or "newsletter" in body[places[0]].text.casefold():
         return []

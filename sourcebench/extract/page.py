@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sourcebench.extract import decode
-from sourcebench.extract.address import registered_domain
 from sourcebench.extract.language import text_language
 from sourcebench.extract.maintext import MAX_TEXT
 from sourcebench.extract.names import kind_of, split_names
 from sourcebench.extract.pdf import UnreadablePdf, read_pdf
 from sourcebench.extract.webpage import read_webpage
 from sourcebench.records import Author, Dated, Packet
+from sourcebench.urls import site
 
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ue000-\ue00f]")
 _MARKUP = re.compile(r"<!\[CDATA\[|\]\]>|<[^>]*>")
@@ -58,7 +58,7 @@ def extract_page(
     base = Packet(
         page_id,
         url,
-        site=registered_domain(url),
+        site=site(url),
         status=status,
         fetched_at=fetched_at,
         media_type=media_type,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from sourcebench.extract.jsonld import ORGANISATION, PERSON, articles, is_a, text_of
-from sourcebench.extract.lines import OUT
 from sourcebench.extract.names import (
     clean_name,
     is_namelike,
@@ -16,6 +15,7 @@ from sourcebench.extract.names import (
     name_key,
     split_names,
 )
+from sourcebench.extract.survey import Survey, is_beside
 from sourcebench.extract.zones import Zones
 from sourcebench.records import Author
 
@@ -50,21 +50,17 @@ _SOURCE_LINE = re.compile(
 )
 _REVIEWER = re.compile(r"(?i)\b(?:reviewed|fact[- ]?checked|verified|checked)\s+by:?\s+(.{2,120})")
 _NAME_AND_DATE = re.compile(r"^([^|•·–—\d]{4,60}?)\s*(?:[|•·–—]|\s-)\s*(?=.{0,20}\d{4})")
-_BIO_CLASS = re.compile(
-    r"(?i)author[-_]*(?:bio|info|box|desc\w*|about|card|profile|details?|block|title|role|job)|"
-    r"about[-_]*the[-_]*author|about[-_]*author|byline[-_]*(?:bio|description|title|role)|\bbio(?:graphy)?\b|"
-    r"contributor[-_]*(?:bio|info)"
-)
 _BIO_WORD = re.compile(
     r"\b(?:is|was|writes|covers|has|joined|works|worked|studied|ist|arbeitet|schreibt|est|es)\b"
 )
-_BESIDE = f"[not(ancestor::aside)][not(ancestor::footer)][not(ancestor-or-self::*[@{OUT}])]"
 
 
 def page_authors(
     root,
     metas: dict[str, list[str]],
     items: list[dict[str, Any]],
+    properties: list,
+    marks: Survey,
     zones: Zones,
     owners: tuple[str, ...] = (),
 ) -> tuple[Author, ...]:
@@ -77,18 +73,20 @@ def page_authors(
 
     Parameters
     ----------
+    properties
+        The elements with an `itemprop`.
     owners
         Names of the site and its publisher: an author of that name is an organisation.
     """
     found = [
         *_json_ld(items, owners),
-        *_marked(root, owners),
+        *_marked(root, properties, owners),
         *_meta(metas, owners),
         *_bylines(zones.head_lines, owners),
     ]
     if not found:
-        found = [*_signatures(zones, owners), *_by_class(root, owners)]
-    return tuple(_with_bios(_merged(found), root, zones))
+        found = [*_signatures(zones, owners), *_by_class(marks.bylines, owners)]
+    return tuple(_with_bios(_merged(found), marks.bios, zones))
 
 
 def _json_ld(items: list[dict[str, Any]], owners: tuple[str, ...]) -> Iterator[Author]:
@@ -122,13 +120,15 @@ def _joined(*parts: str) -> str:
     return "; ".join(dict.fromkeys(part for part in parts if part))[:600]
 
 
-def _marked(root, owners: tuple[str, ...]) -> Iterator[Author]:
+def _marked(root, properties: list, owners: tuple[str, ...]) -> Iterator[Author]:
     """Yield the names that the markup itself calls the author's."""
-    marks = "contains(concat(' ',@rel,' '),' author ') or @itemprop='author' or @itemprop='creator'"
-    for element in root.xpath(f"//body//*[{marks}]{_BESIDE}")[:8]:
-        inner = element.xpath(".//*[@itemprop='name']")
-        text = (inner[0] if inner else element).xpath("string()")
-        content = element.get("content") or ""
+    named = [e for e in properties if e.get("itemprop") in ("author", "creator")]
+    linked = root.xpath("//body//a[contains(@rel,'author')]")
+    for element in [*linked, *named][:12]:
+        if is_beside(element):
+            continue
+        inner = next((e for e in element.iter() if e.get("itemprop") == "name"), element)
+        text, content = "".join(inner.itertext()), element.get("content") or ""
         text = text if len(text.strip()) > 1 and not is_namelike(content) else content or text
         source = "rel-author" if element.get("rel") else "microdata"
         for name, role in split_names(text):
@@ -183,7 +183,7 @@ def _named(names: list[tuple[str, str]], source: str, owners: tuple[str, ...]) -
 
 def _signatures(zones: Zones, owners: tuple[str, ...]) -> Iterator[Author]:
     """Yield the names that sign a page under its end: "This page was written by ..."."""
-    for line in zones.tail_lines:
+    for line in [*zones.tail_lines, *zones.side_lines]:
         signed = _SIGNED.search(line)
         if signed:
             text = next(filter(None, signed.groups()))
@@ -195,16 +195,14 @@ def _signatures(zones: Zones, owners: tuple[str, ...]) -> Iterator[Author]:
             yield from _issuer(line)
 
 
-def _by_class(root, owners: tuple[str, ...]) -> Iterator[Author]:
-    """Yield names in elements whose class says author, byline or user name."""
-    test = " or ".join(
-        f"contains(translate(@class,'ABNU','abnu'),'{word}')"
-        for word in ("author", "byline", "username", "auteur", "autor")
-    )
-    for element in root.xpath(f"//body//*[{test}]{_BESIDE}")[:6]:
-        text = " ".join(element.xpath("string()").split())
+def _by_class(elements: list, owners: tuple[str, ...]) -> Iterator[Author]:
+    """Yield the name in the first element whose class says author, byline or user name."""
+    for element in elements[:12]:
+        text = " ".join("".join(element.itertext()).split())
+        if not 2 < len(text) < 120 or is_beside(element):
+            continue
         handle = "username" in (element.get("class") or "").casefold() and " " not in text
-        if 2 < len(text) < 120 and (handle or is_namelike(clean_name(text) or "-")):
+        if handle or is_namelike(clean_name(text) or "-"):
             yield from _named(split_names(text)[:2], "byline", owners)
             return
 
@@ -226,27 +224,16 @@ def _merged(found: list[Author]) -> list[Author]:
     return list(kept.values())[:MAX_AUTHORS]
 
 
-def _with_bios(authors: list[Author], root, zones: Zones) -> Iterator[Author]:
+def _with_bios(authors: list[Author], boxes: list, zones: Zones) -> Iterator[Author]:
     """Add what the page says of an author in an author box or a line that starts with the name."""
-    boxes = _bio_texts(root) if authors else []
+    texts = [" ".join("".join(box.itertext()).split()) for box in boxes] if authors else []
+    texts = [text for text in dict.fromkeys(texts) if 20 < len(text) < 1500]
+    lines = [*zones.tail_lines, *zones.side_lines]
     for author in authors:
         last = author.name.split(",")[0].split()[-1]
-        near = [text for text in boxes if last in text and len(text) > len(author.name) + 15]
+        near = [text for text in texts if last in text and len(text) > len(author.name) + 15]
         if author.kind == "person" and not near:
-            lines = [line for line in zones.tail_lines if line.startswith(author.name)]
-            near = [line for line in lines if _BIO_WORD.search(line)]
+            own = [line for line in lines if line.startswith(author.name)]
+            near = [line for line in own if _BIO_WORD.search(line)]
         about = _joined(author.about, *(text[:400] for text in near[:1]))
         yield Author(author.name, author.source, author.kind, about)
-
-
-def _bio_texts(root) -> list[str]:
-    """Return the texts of author boxes."""
-    words = ("author", "bio", "byline", "contributor")
-    test = " or ".join(f"contains(@class,'{word}')" for word in words)
-    texts = []
-    for element in root.xpath(f"//body//*[{test} or contains(@id,'author')]")[:60]:
-        if _BIO_CLASS.search(f"{element.get('class') or ''} {element.get('id') or ''}"):
-            text = " ".join(element.xpath("string()").split())
-            if 20 < len(text) < 1500 and text not in texts:
-                texts.append(text)
-    return texts[:8]

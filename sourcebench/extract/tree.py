@@ -6,25 +6,28 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-MAX_CHARS = 5_000_000
+MAX_BYTES = 5_000_000
 MAX_TAGS = 200_000
 MAX_ATTRIBUTES = 2_000
 MAX_DEPTH = 240  # libxml2 drops what lies deeper than 256
-MARK = "\ue000"  # used inside to follow links through the text; removed from every input
 
-_CONTROL = re.compile(f"[\x00-\x08\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff{MARK}]")
-_LONG = re.compile(r"<[^<]{4000,}")
-_TAG = re.compile(r"<[^>\"']*+(?:\"[^\"]*+\"[^>\"']*+|'[^']*+'[^>\"']*+)*+")
-_QUOTED = re.compile(r"\"[^\"]*+\"|'[^']*+'")
-_EMBEDDED = re.compile(r"data:[\w/+.-]*;base64,[\w+/=%-]{100,}+")
-_BREAKS = re.compile(r"(?i)(?:<br\s*/?>\s*){3,}+")
-_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,300}\?>")
+_MARKS = re.compile("[\ue000-\ue00f]")  # private characters that lines.py follows links with
+_MARK_BYTES = b"\xee\x80"
+_CONTROLS = bytes.maketrans(
+    _CODES := bytes([*range(9), 11, *range(14, 32), 127]), b" " * len(_CODES)
+)
+_LONG = re.compile(rb"<[^<]{4000,}")
+_TAG = re.compile(rb"<[^>\"']*+(?:\"[^\"]*+\"[^>\"']*+|'[^']*+'[^>\"']*+)*+")
+_QUOTED = re.compile(rb"\"[^\"]*+\"|'[^']*+'")
+_EMBEDDED = re.compile(rb"data:[\w/+.-]*;base64,[\w+/=%-]{100,}+")
+_BREAKS = re.compile(rb"(?i)(?:<br\s*/?>\s*){3,}+")
+_XML_DECLARATION = re.compile(rb"^\s*<\?xml[^>]{0,300}\?>")
 _NESTING = re.compile(
-    r"(?i)</?(?:div|span|section|b|i|u|em|strong|font|center|small|big|ul|ol|dl|table|tbody|tr|"
-    r"blockquote|tt|s|sub|sup|main|article|form|fieldset)\b[^<>]*>"
+    rb"(?i)</?(?:div|span|section|b|i|u|em|strong|font|center|small|big|ul|ol|dl|table|tbody|tr|"
+    rb"blockquote|tt|s|sub|sup|main|article|form|fieldset)\b[^<>]*>"
 )
 _UNSEEN = re.compile(
-    r"(?is)<(script|style|noscript|template)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)"
+    rb"(?is)<(script|style|noscript|template)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)"
 )
 
 
@@ -48,46 +51,50 @@ def parse(text: str) -> Parsed:
     PageLimit
         If a tag has more than `MAX_ATTRIBUTES` attributes: lxml is quadratic in them.
     """
-    text, was_cut = _within_limits(_CONTROL.sub(" ", text))
+    data, was_cut = _within_limits(_clean(text))
     flags = ["cut"] if was_cut else []
-    _check_attributes(text)
-    root = _parse(text)
+    _check_attributes(data)
+    root = _parse(data)
     if root is not None and depth_exceeds(root, MAX_DEPTH):
-        root, flags = _parse(_flattened(text)), [*flags, "deep"]
+        root, flags = _parse(_flattened(data)), [*flags, "deep"]
     return Parsed(root, tuple(flags))
 
 
-def _within_limits(text: str) -> tuple[str, bool]:
+def _clean(text: str) -> bytes:
+    """Return a page as UTF-8 without control characters and without the marks used inside."""
+    data = text.encode("utf-8", "ignore").translate(_CONTROLS)
+    if _MARK_BYTES in data:
+        data = _MARKS.sub("", data.decode("utf-8")).encode("utf-8")
+    return _XML_DECLARATION.sub(b"", data)
+
+
+def _within_limits(data: bytes) -> tuple[bytes, bool]:
     """Shorten a page to what is read: no embedded files, no runs of line breaks, so many tags."""
-    if len(text) > MAX_CHARS // 10:
-        text = _BREAKS.sub("<br><br>", _EMBEDDED.sub("data:,", text))
-    cut = len(text) > MAX_CHARS
-    text = text[:MAX_CHARS]
-    if text.count("<") > MAX_TAGS:
-        tags = (found.start() for found in re.finditer("<", text))
-        return text[: next(islice(tags, MAX_TAGS, None))], True
-    return text, cut
+    if len(data) > MAX_BYTES // 10:
+        data = _BREAKS.sub(b"<br><br>", _EMBEDDED.sub(b"data:,", data))
+    cut = len(data) > MAX_BYTES
+    data = data[:MAX_BYTES]
+    if data.count(b"<") > MAX_TAGS:
+        tags = (found.start() for found in re.finditer(b"<", data))
+        return data[: next(islice(tags, MAX_TAGS, None))], True
+    return data, cut
 
 
-def _check_attributes(text: str) -> None:
+def _check_attributes(data: bytes) -> None:
     """Refuse a tag with more attributes than any page needs."""
-    for stretch in _LONG.finditer(text):
+    for stretch in _LONG.finditer(data):
         tag = _TAG.match(stretch[0])[0]
-        if len(tag) < 4000:
-            continue
-        bare = _QUOTED.sub('""', tag)
-        if len(bare.split()) > MAX_ATTRIBUTES:
+        if len(tag) >= 4000 and len(_QUOTED.sub(b'""', tag).split()) > MAX_ATTRIBUTES:
             raise PageLimit(f"a tag with more than {MAX_ATTRIBUTES} attributes")
 
 
-def _parse(text: str):
+def _parse(data: bytes):
     """Parse with lxml; None when there is nothing in it."""
     from lxml import etree, html
 
     parser = html.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False
     )
-    data = _XML_DECLARATION.sub("", text).encode("utf-8", "ignore")
     if not data.strip():
         return None
     try:
@@ -101,6 +108,6 @@ def depth_exceeds(root, limit: int) -> bool:
     return bool(root.xpath("boolean(" + "/*" * limit + ")"))
 
 
-def _flattened(text: str) -> str:
+def _flattened(data: bytes) -> bytes:
     """Take the tags that only nest out of a page, so that its words survive the parser's limit."""
-    return _NESTING.sub("\n", _UNSEEN.sub(" ", text))
+    return _NESTING.sub(b"\n", _UNSEEN.sub(b" ", data))

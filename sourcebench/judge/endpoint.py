@@ -89,6 +89,10 @@ class Endpoint:
         """Return the openai client, for calls other than chat completions."""
         return self._client
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def post(self, body: Mapping[str, Any], path: str = "/chat/completions") -> dict[str, Any]:
         """Send a request and return the endpoint's object.
 

@@ -190,6 +190,8 @@ class LLMJudge:
         Where replies are kept.
     key
         Gives the API key when the first request is sent. It is not shown, written or logged.
+    limit_seconds
+        Seconds after which no further request of a run is sent.
     again
         Tasks (group, query_id, page_id) whose settled replies are asked for anew.
     """
@@ -201,6 +203,7 @@ class LLMJudge:
     key: Callable[[], str] = field(default=lambda: "", repr=False)
     texts: Mapping[str, str] = field(default_factory=read_prompts, repr=False)
     spending: Spending = field(default_factory=Spending)
+    limit_seconds: float | None = None
     again: frozenset[tuple[str, str, str]] = frozenset()
     rng: Random = field(default_factory=SystemRandom, repr=False)
     clock: Callable[[], float] = time.monotonic
@@ -216,12 +219,21 @@ class LLMJudge:
         self._patience: Patience | None = None
         self._dialect: Dialect | None = None
         self._hashes: dict[str, str] = {}
+        self._until = float("inf")
 
     def __enter__(self) -> LLMJudge:
         self.journal.__enter__()
+        self._until = self.clock() + (self.limit_seconds or float("inf"))
         return self
 
     def __exit__(self, *failure: object) -> None:
+        if self._patience is not None:
+            counts = dict(self._patience.counts)
+            self.journal.append(
+                {"key": "", "status": "run", "judge": self.name, **counts, **self.spending.sums()}
+            )
+            self._patience.endpoint.close()
+            self._patience = None
         self.journal.__exit__(*failure)
 
     @property
@@ -232,19 +244,23 @@ class LLMJudge:
     @property
     def patience(self) -> Patience:
         """Return what sends the requests; made when first needed, so that replay needs no endpoint."""
-        if self._patience is None:
-            settings = self.settings
-            endpoint = Endpoint(settings.base_url, self.key(), timeout=settings.timeout)
-            self._patience = Patience(
-                endpoint,
-                concurrency=settings.concurrency,
-                attempts=settings.attempts,
-                deadline=settings.deadline,
-                rng=self.rng,
-                clock=self.clock,
-                sleep=self.sleep,
-            )
-        return self._patience
+        with self._lock:
+            if self._patience is None:
+                self._patience = self._made_patience()
+            return self._patience
+
+    def _made_patience(self) -> Patience:
+        """Return the retry layer around a new endpoint."""
+        settings = self.settings
+        return Patience(
+            Endpoint(settings.base_url, self.key(), timeout=settings.timeout),
+            concurrency=settings.concurrency,
+            attempts=settings.attempts,
+            deadline=settings.deadline,
+            rng=self.rng,
+            clock=self.clock,
+            sleep=self.sleep,
+        )
 
     def prompt_hash(self, group: Group) -> str:
         """Return what identifies the wording of a group, and the settings that it is sent with."""
@@ -435,6 +451,8 @@ class LLMJudge:
         with self._lock:
             ticket = next(self._tickets)
         try:
+            if self.clock() > self._until:
+                raise JudgingStopped(f"the time limit of {self.limit_seconds:g} s is reached")
             self.spending.set_aside(ticket, request.prompt_tokens, request.room)
         except JudgingStopped as limit:
             self.patience.gate.stop(str(limit))
@@ -664,7 +682,7 @@ def llm_judge(
     limit_tokens, limit_cost
         Limits of one run.
     options
-        `rng`, `clock`, `sleep`, `now`, `again` of `LLMJudge`.
+        `limit_seconds`, `rng`, `clock`, `sleep`, `now`, `again` of `LLMJudge`.
 
     Raises
     ------

@@ -112,7 +112,7 @@ def judge_study(
     progress
         Whether to show a progress bar, and a summary at the end.
     options
-        Passed on to language models: limit_tokens, limit_cost, rng, clock ...
+        Passed on to language models: limit_tokens, limit_cost, limit_seconds, rng ...
 
     Returns
     -------

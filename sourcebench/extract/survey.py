@@ -1,0 +1,156 @@
+"""One walk over a page's elements: which are beside the article, advertising, an author's, or may be hidden.
+
+Class names repeat hundreds of times on a page, so each is looked up once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+OUT = "data-sourcebench-out"
+
+_BESIDE = frozenset(
+    """
+    related recommend recommended recommendation recommendations recirc recirculation sidebar comment
+    comments commentlist trending popular mostread readnext readmore footer newsletter menu navbar
+    navigation breadcrumb breadcrumbs cookie cookies cookiebanner consent share sharing sharebar social
+    outbrain taboola zergnet signup subscribe upnext tags
+    """.split()  # noqa: SIM905
+)
+_BESIDE_PAIRS = re.compile(
+    r" (?:most (?:read|viewed|popular)|read (?:next|more|also)|more (?:from|stories|news|in)|"
+    r"also (?:read|like)|latest (?:news|posts|stories)|up next) "
+)
+_AD = frozenset(
+    """
+    ad ads advert adverts advertisement advertisements advertising advertiser adsbygoogle adslot adunit
+    adbox adwrap adwrapper adcontainer gpt dfp sponsor sponsors sponsored sponsorship promoted taboola
+    outbrain zergnet revcontent mgid bannerad bannerads leaderboard skyscraper nativead adchoices teads
+    primis connatix
+    """.split()  # noqa: SIM905
+)
+_AUTHOR_WORDS = ("author", "byline", "username", "auteur", "autor", "contributor", "bio")
+_AUTHOR = re.compile(r"author|byline|username|auteur|\bautor\b|contributor|\bbio(?:graphy)?\b")
+_BIO = re.compile(
+    r"author[-_]*(?:bio|info|box|desc\w*|about|card|profile|details?|block|title|role|job)|"
+    r"about[-_]*(?:the[-_]*)?author|byline[-_]*(?:bio|description|title|role)|\bbio(?:graphy)?\b|"
+    r"contributor[-_]*(?:bio|info)"
+)
+_AD_HOST = re.compile(
+    r"(?i)doubleclick\.net|googlesyndication|googleadservices|adservice\.|amazon-adsystem|taboola|outbrain|"
+    r"zergnet|revcontent|mgid\.com|criteo|adnxs|rubiconproject|pubmatic|openx\.net|media\.net|sharethrough|"
+    r"teads\.tv|adsafeprotected|moatads|indexww|casalemedia|adform|smartadserver|infolinks|buysellads|"
+    r"carbonads|propellerads|popads|adsterra|adroll|googletagservices|ezoic|mediavine|adthrive"
+)
+_BESIDE_TAGS = frozenset(
+    ["div", "section", "ul", "ol", "aside", "nav", "footer", "form", "table", "header"]
+)
+_BESIDE_ROLES = frozenset(["navigation", "complementary", "contentinfo", "banner"])
+_NO_AD_TAGS = frozenset(["body", "html", "main", "article", "script", "link", "style"])
+_WALKED = "//body//*[@class or @id]"
+_PLAINLY = "//body//*[@style or @hidden or @aria-hidden='true' or @color]"
+_BY_ROLE = "//body//*[" + " or ".join(f"@role='{role}'" for role in _BESIDE_ROLES) + "]"
+_IS_BESIDE, _IS_AD, _IS_AUTHOR, _IS_BIO, _IS_HIDDEN = (1 << n for n in range(5))
+
+
+@dataclass
+class Survey:
+    """What one walk over a page finds."""
+
+    may_hide: list[Any] = field(default_factory=list)
+    ads: int = 0
+    bylines: list[Any] = field(default_factory=list)
+    bios: list[Any] = field(default_factory=list)
+
+
+def is_ad_host(address: str) -> bool:
+    """Whether an address is that of an advertising network."""
+    return _AD_HOST.search(address) is not None
+
+
+def is_beside(element) -> bool:
+    """Whether an element stands beside the article: in an aside, a footer or an element marked `OUT`."""
+    while element is not None:
+        if element.tag in ("aside", "footer") or element.get(OUT):
+            return True
+        element = element.getparent()
+    return False
+
+
+def survey(root, hiding: Collection[str], *, talk: str = "") -> Survey:
+    """Walk a page once; elements beside the article get the attribute `OUT`, in place.
+
+    Parameters
+    ----------
+    hiding
+        The classes (`.name`) and ids (`#name`) that the page's own style hides.
+    talk
+        forum or qa where posts of readers are the content: comments are not beside it then.
+    """
+    found, known, ads = Survey(may_hide=root.xpath(_PLAINLY)), {None: 0}, _ad_frames(root)
+    kept = _holding_article(root)
+    beside = root.xpath(_BY_ROLE)
+    for element in root.xpath(_WALKED):
+        name, ident = element.get("class"), element.get("id")
+        if name not in known:
+            known[name] = _marks(".", name, hiding, talk)
+        marks = known[name]
+        if ident is not None:
+            marks |= _marks("#", ident, hiding, talk)
+        if not marks:
+            continue
+        if marks & _IS_HIDDEN:
+            found.may_hide.append(element)
+        if marks & _IS_AD and element.tag not in _NO_AD_TAGS:
+            ads.add(element)
+        if marks & _IS_BESIDE:
+            beside.append(element)
+        if marks & _IS_AUTHOR and len(found.bylines) < 60:
+            found.bylines.append(element)
+            if marks & _IS_BIO:
+                found.bios.append(element)
+    for element in beside:
+        if element.tag in _BESIDE_TAGS and element not in kept:
+            element.set(OUT, "1")
+    found.ads = sum(ads.isdisjoint(element.iterancestors()) for element in ads)
+    return found
+
+
+def _ad_frames(root) -> set:
+    """Return the frames that an advertising network fills."""
+    frames = root.iter("iframe")
+    return {
+        frame for frame in frames if is_ad_host(frame.get("src") or frame.get("data-src") or "")
+    }
+
+
+def _marks(sign: str, name: str, hiding: Collection[str], talk: str) -> int:
+    """Return what a class attribute or an id says of its element."""
+    low = name.lower()
+    words = low.replace("-", " ").replace("_", " ").split()
+    marks = 0
+    if not _AD.isdisjoint(words) or (low.startswith("ad") and low[2:3].isdigit()):
+        marks |= _IS_AD
+    if not _BESIDE.isdisjoint(words) or _BESIDE_PAIRS.search(f" {' '.join(words)} "):
+        marks |= 0 if talk and "comment" in low else _IS_BESIDE
+    if any(word in low for word in _AUTHOR_WORDS) and _AUTHOR.search(low):
+        marks |= _IS_AUTHOR | (_IS_BIO if _BIO.search(low) else 0)
+    if hiding and any(sign + part in hiding for part in name.split()):
+        marks |= _IS_HIDDEN
+    return marks
+
+
+def _holding_article(root) -> set:
+    """Return the elements that hold the heading, an article or much of the running text."""
+    held = {above for e in root.iter("h1", "article") for above in e.iterancestors()}
+    weight: Counter = Counter()
+    for paragraph in root.iter("p"):
+        size = len(paragraph.text or "") + sum(len(child.tail or "") for child in paragraph)
+        if size > 80:
+            weight.update(dict.fromkeys(paragraph.iterancestors(), size))
+    total = max(weight.values(), default=0)
+    return held | {element for element, size in weight.items() if size > 0.4 * total}
