@@ -2,6 +2,10 @@
 
 import gzip
 import json
+import subprocess
+import sys
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -25,7 +29,7 @@ GPT = """
 label = "GPT"
 engine = "openai"
 model = "gpt-5"
-per_minute = 60000
+per_minute = 6000
 price = { input = 1.0, output = 10.0, call = 0.01 }
 expected = { input = 10000, output = 1000 }
 """
@@ -185,6 +189,53 @@ def test_a_damaged_record_is_an_error_and_nothing_is_lost(tmp_path):
         with pytest.raises(StudyError, match="damaged at byte"):
             collect(study, provider)
     assert path.read_bytes() == data
+
+
+def test_a_killed_run_is_taken_up(tmp_path):
+    """After a kill in the middle, what was recorded counts, and only the rest is asked."""
+    study = study_of(tmp_path / "s", GPT + "concurrency = 2\n", [f"Q{n}?" for n in range(12)])
+    kill = threading.Event()
+
+    def answer(asked):
+        if len(provider.asked) > 5:
+            kill.set()
+            time.sleep(0.2)
+        return replies(asked)
+
+    with serving(answer) as provider:
+        code = (
+            "import sys; from sourcebench.collect import collect_study; "
+            "from sourcebench.study import Study; import requests\n"
+            "def http():\n"
+            "    s = requests.Session(); send = s.request\n"
+            "    s.request = lambda m, u, **k: send(m, u.replace('https://api.openai.com/v1', sys.argv[2]), **k)\n"
+            "    return s\n"
+            "collect_study(Study(sys.argv[1]), keys={'OPENAI_API_KEY': 'k'}, http=http)"
+        )
+        run = subprocess.Popen([sys.executable, "-c", code, str(study.folder), provider.url])
+        assert kill.wait(60)
+        run.kill()
+        run.wait()
+        there = sum(1 for _ in Recordings(recording_file(study.folder, "GPT")))
+        assert 0 < there < 12
+        before = len(provider.asked)
+        assert collect(study, provider) == {"GPT": {"ok": 12}}
+        assert len(provider.asked) - before == 12 - there
+
+
+def test_an_interrupted_run_leaves_its_tables(tmp_path):
+    """Ctrl-C ends the run; what was answered is in the tables."""
+    study = study_of(tmp_path / "s", GPT + "concurrency = 1\n")
+
+    def clock():
+        if len(provider.asked) == 2:
+            raise KeyboardInterrupt
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    with serving(replies) as provider, pytest.raises(KeyboardInterrupt):
+        collect(study, provider, clock=clock)
+    assert len(provider.asked) == 2
+    assert list(study.load("answers")["query_id"]) == ["q1", "q2"]
 
 
 def test_two_processes_do_not_collect_into_one_file(tmp_path):
