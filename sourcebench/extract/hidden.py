@@ -23,9 +23,9 @@ _HIDING = (
     "height:0",
     "height:1px",
 )
-_SAME_COLOR = re.compile(
-    r"[;{\s]color:\s?([#\w]{3,20})\s*;[^{}]{0,200}background(?:-color)?:\s?\1|"
-    r"background(?:-color)?:\s?([#\w]{3,20})\s*;[^{}]{0,200}[;{\s]color:\s?\2"
+_SAME_COLOR = (  # each starts with a plain word, which makes the search fast
+    re.compile(r"color:([#\w]{3,20})\s*;[^{}]{0,200}background(?:-color)?:\1"),
+    re.compile(r"background(?:-color)?:([#\w]{3,20})\s*;[^{}]{0,200}color:\1"),
 )
 _SAID = (
     "none",
@@ -177,30 +177,32 @@ def style_rules(root) -> dict[str, str]:
     rules: dict[str, str] = {}
     for style in root.iter("style"):
         if (style.get("media") or "all").strip().lower() in ("all", "screen"):
-            for selectors, declarations in _hiding_rules((style.text or "")[:MAX_STYLE]):
-                simple = filter(None, map(_SIMPLE.match, selectors.split(",")))
-                rules |= {found[1] + found[2]: declarations for found in simple}
+            for names, declarations in _rules_of_one((style.text or "")[:MAX_STYLE]):
+                compact = _compact(declarations)
+                if _reason(compact) or (_COLOR.search(compact) and _BACKGROUND.search(compact)):
+                    rules |= dict.fromkeys(names, compact)
     return rules
 
 
-def _hiding_rules(text: str) -> Iterator[tuple[str, str]]:
-    """Yield selectors and declarations of the rules that hide, those in @media and the like left out."""
-    text = text.replace(": ", ":").replace(" {", "{")
+def _rules_of_one(text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the rules for one class or id that may hide, those in @media and the like left out."""
+    text = text.replace(": ", ":")
     place = depth = end = 0
     for found in sorted(_places(text)):
         if found < end:
             continue  # a second such declaration in the same rule
         depth += text.count("{", place, found) - text.count("}", place, found)
         place = found
-        if depth != 1:
-            continue
         opening = text.rfind("{", 0, place)
+        if depth != 1 or opening < 0:
+            continue
         start = max(text.rfind(sign, 0, opening) for sign in ("}", ";", "*/")) + 1
         end = text.find("}", place)
         end = len(text) if end < 0 else end
-        compact = _compact(text[opening + 1 : min(end, opening + 4000)])
-        if _reason(compact) or (_COLOR.search(compact) and _BACKGROUND.search(compact)):
-            yield text[start:opening].lstrip("/")[:2000], compact
+        selectors = text[start:opening].lstrip("/")[:2000].split(",")
+        names = [simple[1] + simple[2] for simple in map(_SIMPLE.match, selectors) if simple]
+        if names:
+            yield names, text[opening + 1 : min(end, opening + 4000)]
 
 
 def _places(text: str) -> Iterator[int]:
@@ -210,8 +212,9 @@ def _places(text: str) -> Iterator[int]:
         while place >= 0:
             yield place
             place = text.find(word, place + len(word))
-    for found in _SAME_COLOR.finditer(text):
-        yield found.start() + 1
+    for pattern in _SAME_COLOR:
+        for found in pattern.finditer(text):
+            yield found.start()
 
 
 def _compact(style: str) -> str:
