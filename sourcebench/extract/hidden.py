@@ -105,15 +105,17 @@ def remove_hidden(root, candidates: list, styles: dict[str, str], source: str) -
     """
     known: dict[str, tuple[str, str]] = {}
     white = not root.xpath("boolean(//link[contains(@rel,'stylesheet')])")
-    half = len("".join(root.itertext())) / 2
+    half = 0.0
     found, chars, telling = [], 0, False
     for element in candidates:
         why = _why_hidden(element, styles, white, known)
         if not why or element.tag in _NEVER_HIDDEN or not _is_in(root, element):
             continue
         text = " ".join("".join(element.itertext()).split())
-        if why == "unseen" and len(text) > half:
-            continue
+        if why == "unseen" and len(text) > 500:
+            half = half or len("".join(root.itertext())) / 2
+            if len(text) > half:
+                continue
         telling = telling or _tells(element, why, text)
         text = _take_out(element, why, text)
         if text:
