@@ -8,22 +8,25 @@ from dataclasses import dataclass
 
 MAX_STYLE = 300_000
 
-_HIDING = (
-    "display:none",
-    "visibility:hidden",
-    "visibility:collapse",
-    "font-size:0",
-    "opacity:0",
-    "text-indent:-",
-    "left:-",
-    "top:-",
-    "clip:rect(",
-    "clip-path:inset(",
-    "scale(0",
-    "height:0",
-    "height:1px",
+# Each pattern starts with a plain word, which makes the search fast.
+_HIDING = tuple(
+    map(
+        re.compile,
+        (
+            "display:none",
+            "visibility:(?:hidden|collapse)",
+            "font-size:0(?![.]?[1-9])",
+            "opacity:0(?![.]?[1-9])",
+            r"text-indent:-\d{3}",
+            r"left:-\d{3}",
+            r"top:-\d{3}",
+            r"clip:rect\(",
+            r"clip-path:inset\(",
+            r"scale\(0",
+        ),
+    )
 )
-_SAME_COLOR = (  # each starts with a plain word, which makes the search fast
+_SAME_COLOR = (
     re.compile(r"color:([#\w]{3,20})\s*;[^{}]{0,200}background(?:-color)?:\1"),
     re.compile(r"background(?:-color)?:([#\w]{3,20})\s*;[^{}]{0,200}color:\1"),
 )
@@ -209,12 +212,7 @@ def _rules_of_one(text: str) -> Iterator[tuple[list[str], str]]:
 
 def _places(text: str) -> Iterator[int]:
     """Yield the places of the declarations that may hide something."""
-    for word in _HIDING:
-        place = text.find(word)
-        while place >= 0:
-            yield place
-            place = text.find(word, place + len(word))
-    for pattern in _SAME_COLOR:
+    for pattern in (*_HIDING, *_SAME_COLOR):
         for found in pattern.finditer(text):
             yield found.start()
 
