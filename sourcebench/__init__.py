@@ -8,12 +8,26 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "audit.table": ["audit_table", "read_leaderboard", "run_audit"],
         "correlate": ["metric_correlations"],
         "figures": ["confusion", "save_figure"],
+        "audit.findings": ["findings_html", "findings_markdown", "findings_text"],
+        "published": ["load_published", "published_table"],
+        "audit.published": [
+            "answer_findings",
+            "audit_published",
+            "category_findings",
+            "deepseek_findings",
+            "main_table_findings",
+            "overlap_findings",
+            "sourcecheckup_findings",
+            "subset_findings",
+        ],
         "render": ["rounded", "save_numbers", "save_table"],
         "score": ["load_sources"],
         "sections.alignment": ["alignment_table", "alignment_title", "judged_and_labelled"],
         "sections.answers": ["answer_figure", "debate_table", "reasoning_table", "slope_table"],
+        "sections.audit": ["findings_table", "recomputed_table", "system_correlations_table"],
         "sections.categories": ["category_figure", "category_table"],
         "sections.correlations": ["correlation_figure", "correlation_table"],
         "sections.leaderboard": [

@@ -63,7 +63,6 @@ __all__ = [
 ]
 
 SCORES = (*CODES, "weighted")
-BLOCK_BYTES = 1 << 26
 EXACT_FLOAT32 = 1 << 24
 EXACT_FLOAT64 = 1 << 53
 
@@ -227,13 +226,24 @@ def bootstrap_intervals(
         low, high = _percentile_ends(sums, counts, level)
     else:
         low, high = _studentised_ends(sums, counts.astype(np.float64), level)
-    table = closed_form(sums, level=level)[_INTERVAL]
     limits = np.array([limits_of(column) for column in sums.columns] * len(sums.systems))
-    return table.assign(
-        low=np.clip(low.ravel(), *limits.T),
-        high=np.clip(high.ravel(), *limits.T),
-        method="cluster percentile" if kind == "percentile" else "cluster bootstrap-t",
+    return pd.DataFrame(
+        {
+            "system": np.repeat(sums.systems, len(sums.columns)),
+            "column": list(sums.columns) * len(sums.systems),
+            "value": _means(sums),
+            "low": np.clip(low.ravel(), *limits.T),
+            "high": np.clip(high.ravel(), *limits.T),
+            "method": "cluster percentile" if kind == "percentile" else "cluster bootstrap-t",
+        }
     )
+
+
+def _means(sums: QuerySums) -> np.ndarray:
+    """Return the mean of every system and column, one after the other."""
+    with np.errstate(invalid="ignore"):
+        means = sums.total.sum(axis=0) / sums.count.sum(axis=0)
+    return (means * [unit_of(column) for column in sums.columns]).ravel()
 
 
 _INTERVAL = ["system", "column", "value", "low", "high", "method"]

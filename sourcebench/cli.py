@@ -12,13 +12,13 @@ STUDY = click.argument("study", type=click.Path(path_type=Path))
 
 
 def clear_errors(command: Callable) -> Callable:
-    """Turn an error about the input into one line and exit code 1."""
+    """Turn an error about the input or a file into one line and exit code 1."""
 
     @wraps(command)
     def run(*args, **kwargs):
         try:
             return command(*args, **kwargs)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise click.ClickException(str(error)) from None
 
     return run
@@ -49,12 +49,12 @@ def run(study: Path, to: Path | None, offline: bool) -> None:
 @STUDY
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the tables and figures.")
 @click.option("--build", type=click.Path(path_type=Path), help="Folder of the executed notebooks.")
-@click.option("--jobs", default=2, show_default=True, help="Notebooks at the same time.")
+@click.option("--jobs", type=click.IntRange(1), help="Notebooks at the same time; one a core.")
 @click.option("--resamples", default=2000, show_default=True, help="Bootstrap resamples.")
 @click.option("--seed", type=int, help="Random seed; by default the study's own.")
 @click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
 @clear_errors
-def paper(study: Path, out, build, jobs: int, resamples: int, seed, notebooks) -> None:
+def paper(study: Path, out, build, jobs: int | None, resamples: int, seed, notebooks) -> None:
     """Run the stages and rebuild every table and figure."""
     from sourcebench.pipeline import build_paper
 
@@ -69,6 +69,29 @@ def paper(study: Path, out, build, jobs: int, resamples: int, seed, notebooks) -
         jobs=jobs,
         say=click.echo,
     )
+
+
+@main.command()
+@STUDY
+@clear_errors
+def status(study: Path) -> None:
+    """Show how many sources got how far, and what was lost why."""
+    from sourcebench.status import status as stand
+    from sourcebench.study import Study
+
+    click.echo(stand(Study(study)))
+
+
+@main.command()
+@STUDY
+@click.argument("url")
+@clear_errors
+def show(study: Path, url: str) -> None:
+    """Print all that is known of one source."""
+    from sourcebench.status import show as known
+    from sourcebench.study import Study
+
+    click.echo(known(Study(study), url))
 
 
 @main.command()
@@ -149,6 +172,16 @@ def import_(answers: Path, study: Path, base, system, add_queries: bool, categor
 
 
 @main.command()
+@click.argument("leaderboard", type=click.Path(path_type=Path))
+@clear_errors
+def audit(leaderboard: Path) -> None:
+    """Check what the numbers of a leaderboard (CSV) say about themselves."""
+    from sourcebench.audit import run_audit
+
+    click.echo(run_audit(leaderboard))
+
+
+@main.command()
 @click.argument("study", type=click.Path(path_type=Path))
 @clear_errors
 def sample(study: Path) -> None:
@@ -158,22 +191,110 @@ def sample(study: Path) -> None:
     make_sample(study, say=click.echo)
 
 
-def _stage(name: str, about: str) -> None:
-    """Add a command that runs one stage."""
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--template", default="small", show_default=True, help="own, small or paper.")
+@click.option("--system", "systems", multiple=True, help="Preset to ask; may be repeated.")
+@click.option("--judge", default="rules", show_default=True, help="rules, or a preset of a model.")
+@click.option("--queries", help="File of queries, or `public` for those of SourceBench.")
+@click.option("--category", help="Intent of queries for which the file gives none.")
+@click.option("--runs", default=1, show_default=True, help="Answers to each query.")
+@click.option("--title", help="Title of the study; by default the folder's name.")
+@clear_errors
+def new(folder: Path, systems: tuple[str, ...], **options) -> None:
+    """Make a study from a template, and say what to run next."""
+    from sourcebench.templates import new_study
 
-    @main.command(name=name, help=about)
-    @STUDY
-    @clear_errors
-    def stage(study: Path) -> None:
-        from importlib import import_module
-
-        from sourcebench.study import Study
-
-        function = getattr(import_module(f"sourcebench.{name}"), f"{name}_study")
-        function(Study(study))
+    click.echo(f"next: {new_study(folder, systems=systems or None, **options)}")
 
 
-_stage("fetch", "Fetch every cited page that is not there yet.")
-_stage("extract", "Turn fetched pages into what a judge may see.")
-_stage("judge", "Have the pages judged.")
-_stage("score", "Turn judgments into source scores.")
+@main.command()
+@STUDY
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be asked and its cost; ask nothing."
+)
+@click.option("--system", "systems", multiple=True, help="Ask only this system; may be repeated.")
+@click.option("--limit-cost", type=float, help="US dollars that this run may cost.")
+@clear_errors
+def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) -> None:
+    """Ask the engines of a study, and keep their replies."""
+    from sourcebench.collect import collect_study, plan_study
+    from sourcebench.study import Study
+
+    opened, names = Study(study), systems or None
+    if dry_run:
+        for plan in plan_study(opened, systems=names):
+            click.echo(str(plan))
+        return
+    counts = collect_study(opened, systems=names, limit_cost=limit_cost, progress=True)
+    for name, outcomes in counts.items():
+        click.echo(f"{name}: {_outcomes(outcomes)}")
+
+
+@main.command()
+@STUDY
+@click.option("--offline", is_flag=True, help="Ask nothing; mark what is not there.")
+@click.option("--refetch", multiple=True, help="Outcome whose pages are fetched again.")
+@clear_errors
+def fetch(study: Path, offline: bool, refetch: tuple[str, ...]) -> None:
+    """Fetch every cited page that is not there yet."""
+    from sourcebench.fetch import fetch_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(fetch_study(Study(study), offline=offline, refetch=refetch)))
+
+
+@main.command()
+@STUDY
+@click.option("--workers", default=2, show_default=True, help="Pages read at the same time.")
+@clear_errors
+def extract(study: Path, workers: int) -> None:
+    """Turn fetched pages into what a judge may see."""
+    from sourcebench.extract import extract_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(extract_study(Study(study), workers=workers, progress=True)))
+
+
+@main.command()
+@STUDY
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
+@click.option("--judge", "judges", multiple=True, help="Judge to use; may be repeated.")
+@click.option("--retry", multiple=True, help="Outcome that is asked again: no_verdict, cut ...")
+@click.option(
+    "--limit-cost", type=float, help="Cost at the judge's prices that this run may reach."
+)
+@clear_errors
+def judge(study: Path, dry_run: bool, judges: tuple[str, ...], retry, limit_cost) -> None:
+    """Have the pages judged."""
+    from sourcebench.judge import judge_study, plan_judging
+    from sourcebench.judge.spending import describe
+    from sourcebench.study import Study
+
+    opened, names = Study(study), judges or None
+    if dry_run:
+        click.echo(describe(plan_judging(opened, judges=names)))
+        return
+    limits = {} if limit_cost is None else {"limit_cost": limit_cost}
+    rows = judge_study(opened, judges=names, retry=retry, progress=True, **limits)
+    click.echo(_outcomes(rows["outcome"].value_counts().to_dict()))
+
+
+@main.command()
+@STUDY
+@clear_errors
+def score(study: Path) -> None:
+    """Turn judgments into source scores."""
+    from sourcebench.score import score_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(score_study(Study(study))["outcome"].value_counts().to_dict()))
+
+
+def _outcomes(counts: dict[str, int]) -> str:
+    """Return outcomes with their counts on a line."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing to do"
+
+
+if __name__ == "__main__":
+    main()

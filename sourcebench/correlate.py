@@ -339,7 +339,7 @@ def system_correlation(x: pd.Series, y: pd.Series, *, level: float = 0.95) -> Sy
         reason = f"not defined ({side})"
         return blank._replace(note=reason, claim=Claim(False, reason))
     rank_x, rank_y = (pd.Series(v).rank().to_numpy() for v in (x, y))
-    low, high, note = _jackknife_ends(x, y, level)
+    low, high, note = jackknife_interval(x, y, level)
     left_out = _leave_one_out(x, y)
     some = left_out[~np.isnan(left_out)]
     span = (float(some.min()), float(some.max())) if some.size else (NAN, NAN)
@@ -371,8 +371,10 @@ def _leave_one_out(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.array([pearson(np.delete(x, i), np.delete(y, i)) for i in range(x.size)])
 
 
-def _jackknife_ends(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float, str]:
-    """Return the jackknife interval on Fisher's z, or the reason why there is none."""
+def jackknife_interval(
+    x: np.ndarray, y: np.ndarray, level: float = 0.95
+) -> tuple[float, float, str]:
+    """Return the jackknife interval on Fisher's z, t with n - 1, or the reason why there is none."""
     r, left_out, n = pearson(x, y), _leave_one_out(x, y), x.size
     if n < 4 or np.isnan(left_out).any() or (1 - np.abs([r, *left_out]) < 1e-12).any():
         return NAN, NAN, f"no interval (n = {n})" if n < 4 else "no interval (a fit is perfect)"

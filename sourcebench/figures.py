@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, safe for colour-blind readers; grey text stays readable in print.
 INK, MUTED, BLUE, ORANGE, GREEN = "#222222", "#666666", "#0072B2", "#D55E00", "#009E73"
-PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = "osD^vPX*"
 
 STYLE = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
@@ -91,15 +89,14 @@ def _axes(width: float, height: float, **kwargs) -> tuple[Figure, Axes]:
     return plt.subplots(figsize=(width, height), **kwargs)
 
 
-def forest(long: pd.DataFrame, classes: Mapping[str, int], title: str, label: str) -> Figure:
-    """Draw the mean of each system with its interval, best first, classes by marker and colour.
+def forest(long: pd.DataFrame, title: str, label: str) -> Figure:
+    """Draw the mean of each system with its interval, best first.
 
     Parameters
     ----------
     long
-        One row a system: name, value, low, high, n, expected.
-    classes
-        Number of the class of each name; systems of one class can't be told apart from its best.
+        One row a system: name, value, low, high, n, expected, and leader: whether the tests leave
+        it the first place.
     title, label
         Heading, and what the x axis shows.
     """
@@ -107,18 +104,16 @@ def forest(long: pd.DataFrame, classes: Mapping[str, int], title: str, label: st
     with paper_style():
         figure, axes = _axes(6.4, 0.9 + 0.34 * len(rows))
         for place, row in enumerate(rows.itertuples()):
-            if not np.isfinite(row.value):
-                axes.text(0.02, place, "no scored source", transform=axes.get_yaxis_transform())
-                continue
-            group = int(classes.get(row.name, 0))
-            colour, marker = PALETTE[group % len(PALETTE)], MARKERS[group % len(MARKERS)]
-            if np.isfinite(row.low):
-                axes.plot([row.low, row.high], [place, place], color=colour, lw=1.8)
-            axes.plot(row.value, place, marker=marker, color=colour, ms=6, ls="none")
             text = f"{rounded(row.value, 1)}   {row.n} of {row.expected}"
             axes.text(
                 1.01, place, text, transform=axes.get_yaxis_transform(), va="center", color=MUTED
             )
+            colour = BLUE if row.leader else ORANGE
+            if np.isfinite(row.low):
+                axes.plot([row.low, row.high], [place, place], color=colour, lw=1.8)
+            if np.isfinite(row.value):
+                face = colour if row.leader else "white"
+                axes.plot(row.value, place, "o", color=colour, mfc=face, ms=6, mew=1.5)
         axes.set_yticks(range(len(rows)), rows["name"])
         axes.set_ylim(-0.7, len(rows) - 0.3)
         axes.set(xlabel=label, title=title)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sourcebench.answerfile import AnswerFile, Fault, read_answers
-from sourcebench.replies import Answer, answer_row, citation_rows
+from sourcebench.answerfile import AnswerFile, Rules
+from sourcebench.answers import store_answers, store_judgments
+from sourcebench.recognise import read_any
+from sourcebench.replies import Answer
+from sourcebench.rowfile import Fault, refuse
 from sourcebench.schema import CATEGORIES
 from sourcebench.study import StudyError
 
@@ -27,6 +31,7 @@ class Imported:
     empty: int
     new_queries: int
     unused_columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         said = (
@@ -38,7 +43,7 @@ class Imported:
             said += f"; {self.new_queries} new queries"
         if self.unused_columns:
             said += f"; columns not used: {', '.join(self.unused_columns)}"
-        return said
+        return "\n".join((said, *self.notes))
 
 
 def check_answers(
@@ -48,16 +53,18 @@ def check_answers(
     system: str | None = None,
     unknown_queries: Literal["refuse", "add"] = "refuse",
     category: str | None = None,
+    rules: Rules | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> list[Fault]:
     """Return every fault of a file of answers, by row, before anything is written.
 
     Parameters
     ----------
     path
-        A file as `sourcebench.answerfile.read_answers` takes it.
+        A file or folder, as `import_answers` takes it.
     study
         With a study, queries are looked up in it and answers that it has already are faults.
-    system, unknown_queries, category
+    system, unknown_queries, category, rules, fields
         As for `import_answers`.
 
     Returns
@@ -65,7 +72,8 @@ def check_answers(
     list of Fault
         In row order; empty when the file can be imported.
     """
-    found = read_answers(path, system=system)
+    known = frozenset(study.load("queries")["query_id"]) if study is not None else frozenset()
+    found = read_any(path, system=system, rules=rules, fields=fields, known=known).found
     if study is not None:
         _resolve(study, found, unknown_queries, category)
         _note_present(study, found)
@@ -80,15 +88,22 @@ def import_answers(
     unknown_queries: Literal["refuse", "add"] = "refuse",
     category: str | None = None,
     present: Literal["refuse", "replace"] = "refuse",
+    rules: Rules | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> Imported:
     """Bring a file of answers and cited addresses into a study: all of it, or nothing.
+
+    Scores in an enriched file of the public SourceBench become rows of `judgments`, under the name
+    of their own judge.
 
     Parameters
     ----------
     study
         The study; its tables `answers` and `citations`, and with new queries `queries`, grow.
     path
-        CSV, JSON lines or a JSON list, as `sourcebench.answerfile.read_answers` takes it.
+        A plain CSV, JSON lines or JSON list (`sourcebench.answerfile.read_answers`), a file of the
+        public SourceBench, a log of an evaluation tool, or a folder of raw replies
+        (`sourcebench.recognise.read_any`).
     system
         Name of the system, where the file has no column for it.
     unknown_queries
@@ -97,6 +112,10 @@ def import_answers(
         Category of added queries, where the file has no column for it.
     present
         What to do with an answer that the study has already: refuse the file, or replace it.
+    rules
+        How strictly to read; by default a broken address or a repeated answer is a fault.
+    fields
+        Where our columns are in each record of a log.
 
     Returns
     -------
@@ -109,27 +128,25 @@ def import_answers(
         Names the file, the row, the column and what to do, for the first fault; `check_answers`
         lists all.
     """
-    found = read_answers(path, system=system)
+    known = frozenset(study.load("queries")["query_id"])
+    read = read_any(path, system=system, rules=rules, fields=fields, known=known)
+    found = read.found
     new = _resolve(study, found, unknown_queries, category)
     if present == "refuse":
         _note_present(study, found)
     refuse(Path(path), found.faults)
     if not found.answers:
         raise StudyError(f"{path}: no answer in this file")
-    store(study, found.answers, new)
-    return summary(found.answers, new, found.unused)
-
-
-def refuse(path: Path, faults: Sequence[Fault]) -> None:
-    """Raise for the first fault of a file, if there is one."""
-    if faults:
-        first = min(faults, key=lambda fault: fault.row)
-        more = f" ({len(faults) - 1} more after it)" if len(faults) > 1 else ""
-        raise StudyError(f"{path}: {first}{more}")
+    store_answers(study, found.answers, new)
+    store_judgments(study, read.judgments)
+    return summary(found.answers, new, found.unused, found.notes)
 
 
 def summary(
-    answers: Sequence[Answer], new: Sequence[dict[str, Any]], unused: Sequence[str] = ()
+    answers: Sequence[Answer],
+    new: Sequence[dict[str, Any]],
+    unused: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Imported:
     """Count what was imported."""
     outcomes = [answer.reply.outcome for answer in answers]
@@ -141,32 +158,8 @@ def summary(
         empty=outcomes.count("empty"),
         new_queries=len(new),
         unused_columns=tuple(unused),
+        notes=tuple(notes),
     )
-
-
-def store(study: Study, answers: Sequence[Answer], new_queries: Sequence[dict[str, Any]]) -> None:
-    """Write answers and citations, in place of those of the same system, query and run."""
-    import pandas as pd
-
-    key = ["system", "query_id", "run"]
-    if new_queries:
-        study.save("queries", _joined(study.load("queries"), new_queries))
-    given = pd.DataFrame([(a.system, a.query_id, a.run) for a in answers], columns=key)
-    taken = pd.MultiIndex.from_frame(given)
-    for name, rows in (
-        ("citations", [row for answer in answers for row in citation_rows(answer)]),
-        ("answers", [answer_row(answer) for answer in answers]),
-    ):
-        kept = study.load(name)
-        if len(kept):
-            kept = kept[~pd.MultiIndex.from_frame(kept[key].astype({"run": int})).isin(taken)]
-        study.save(name, _joined(kept, rows))
-
-
-def _joined(frame, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of a frame, with None for what is missing, and further rows."""
-    kept = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
-    return [*kept, *rows]
 
 
 # --- queries -------------------------------------------------------------------------------------
@@ -183,12 +176,14 @@ def _resolve(
     by_text = {_plain(text): query_id for query_id, text in known.items()}
     new: dict[str, dict[str, Any]] = {}
     for place, answer in enumerate(found.answers):
-        query_id = answer.query_id or by_text.get(_plain(answer.question), "")
+        query_id = answer.query_id
+        if query_id not in known:
+            query_id = by_text.get(_plain(answer.question), query_id)
         row = found.rows[place]
         if query_id in known:
             _note_other_question(row, answer, query_id, known[query_id], found.faults)
         elif unknown == "add":
-            query_id = query_id or f"q{len(known) + 1:03d}"
+            query_id = query_id or _free_id(known)
             new[query_id] = _new_query(row, replace(answer, query_id=query_id), category, found)
             known[query_id] = answer.question
             by_text[_plain(answer.question)] = query_id
@@ -196,6 +191,12 @@ def _resolve(
             found.faults.append(_unknown(row, answer, list(known)))
         found.answers[place] = replace(answer, query_id=query_id)
     return list(new.values())
+
+
+def _free_id(known: Mapping[str, str]) -> str:
+    """Return the next number that no query has."""
+    numbers = (f"q{number:03d}" for number in count(len(known) + 1))
+    return next(query_id for query_id in numbers if query_id not in known)
 
 
 def _plain(text: str) -> str:

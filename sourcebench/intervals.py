@@ -18,6 +18,7 @@ WEIGHTED_LIMITS = (20.0, 100.0)
 PROPORTION_LIMITS = (0.0, 1.0)
 MISSING = "(missing)"
 NAN = float("nan")
+MIN_COVERAGE = 0.8  # share of rows with a value under which their mean is not shown
 
 # What the source itself did to stay unread; every other loss is ours.
 SOURCE_OUTCOMES = frozenset(
@@ -290,6 +291,21 @@ def clopper_pearson(successes: float, n: float, level: float = 0.95) -> tuple[fl
     return float(lower), float(upper)
 
 
+def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval of a share of independent trials (Wilson 1927).
+
+    Only for trials of which no two share a query; shares over sources need `cluster_mean`.
+    """
+    from scipy.special import ndtri
+
+    if not n > 0:
+        return NAN, NAN
+    z2, share = ndtri((1 + level) / 2) ** 2, successes / n
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return float(max(middle - half, 0)), float(min(middle + half, 1))
+
+
 def t_quantile(level: float, df: float) -> float:
     """Return the two-sided t quantile for a coverage `level`."""
     from scipy.special import stdtrit
@@ -389,7 +405,7 @@ def missing_bounds(
     limits: tuple[float, float] | None = None,
     systems: list[str] | None = None,
     source_outcomes: frozenset[str] = SOURCE_OUTCOMES,
-    min_coverage: float = 0.8,
+    min_coverage: float = MIN_COVERAGE,
 ) -> pd.DataFrame:
     """Return, per system, the range of the mean that the lost rows allow (Manski bounds).
 

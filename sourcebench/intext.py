@@ -12,8 +12,10 @@ from typing import Literal
 _INSIDE = r"[^\s()<>\"`|{}。，、；：！？（）「」『』【】《》“”…]"
 _ADDRESS = rf"(?:{_INSIDE}|\((?:{_INSIDE}|\({_INSIDE}*+\))*+\))++"
 _TARGET = re.compile(rf"\(\s*<?((?:https?://|www\.){_ADDRESS})>?(?:\s+[\"'(][^\n\"]*[\"')])?\s*\)")
-_BARE = re.compile(rf"(?<![\w@/.-])(?:https?://|www\.(?=[\w-]+\.)){_ADDRESS}", re.IGNORECASE)
-_DOI = re.compile(rf"(?<![\w./-])(?:doi:\s*)?(10\.\d{{4,9}}/{_ADDRESS})", re.IGNORECASE)
+_BARE = re.compile(
+    rf"(?<![A-Za-z0-9_@/.-])(?:https?://|www\.(?=[\w-]+\.)){_ADDRESS}", re.IGNORECASE
+)
+_DOI = re.compile(rf"(?<![A-Za-z0-9_./-])(?:doi:\s*)?(10\.\d{{4,9}}/{_ADDRESS})", re.IGNORECASE)
 _DEFINITION = re.compile(r"^[ \t]{0,3}\[\^?([^\]\n]{1,40})\]:[ \t]*<?((?:https?://|www\.)\S+?)>?(?:[ \t].*)?$", re.MULTILINE)  # fmt: skip
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -122,7 +124,6 @@ def links(text: str) -> list[Mention]:
                 address = trimmed(match.group(match.lastindex or 0))
                 end = match.start(match.lastindex or 0) + len(address)
                 found.append(Mention(match.start(), end, _absolute(address)))
-                taken = sorted([*taken, (match.start(), end)]) if pattern is _DOI else taken
         taken = sorted((mention.start, mention.end) for mention in found)
     return sorted(found, key=lambda mention: mention.start)
 
@@ -266,3 +267,45 @@ def sentence_of(
     spans = sentences(text, after_stop=after_stop)
     index = bisect_right(spans, (start, 1 << 62)) - 1
     return spans[max(index, 0)] if spans else (0, 0)
+
+
+# --- markers that a copy from the screen has glued to words ---------------------------------------
+
+_GLUED = re.compile(r"(?:(?<=[A-Za-zÀ-ɏ])|(?<=[$€£]\d[.]\d\d)|(?<=[$€£]\d\d[.]\d\d)|(?<=[$€£]\d{3}[.]\d\d)|(?<=%))(\d{1,6})(?=[.,;:!?)\"”’]*(?:\s|$))")  # fmt: skip
+
+
+def glued_markers(text: str, sources: int) -> list[Marker]:
+    """Return digits at the end of a word or an amount of money that can only be read as markers.
+
+    Parameters
+    ----------
+    text
+        An answer copied from a screen, where `complained [1][4]` became `complained14`.
+    sources
+        Number of sources that came with the answer.
+
+    Returns
+    -------
+    list of Marker
+        Digits that split in exactly one way into ascending numbers of sources. Most answers have
+        none; a name such as `COVID19` may look like one, so the choice is the user's.
+    """
+    found = []
+    for match in _GLUED.finditer(_blanked(text, _CODE)):
+        readings = _ascending(match.group(1), 0, sources)
+        if len(readings) == 1:
+            found.append(Marker(match.start(), match.end(), readings[0]))
+    return found
+
+
+def _ascending(digits: str, above: int, most: int) -> list[tuple[int, ...]]:
+    """Return every split of digits into ascending numbers up to a bound."""
+    if not digits:
+        return [()]
+    splits = []
+    for length in range(1, min(3, len(digits)) + 1):
+        number = int(digits[:length])
+        if digits[0] != "0" and above < number <= most:
+            rest = _ascending(digits[length:], number, most)
+            splits += [(number, *more) for more in rest]
+    return splits

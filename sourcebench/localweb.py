@@ -2,85 +2,123 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from socket import gaierror
+from socketserver import ThreadingTCPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-Answer = tuple[int, Mapping[str, str], bytes]
+LocalResolver = Callable[[str, int], tuple[str, int, str] | None]
+Answer = tuple[int, dict[str, str], bytes]
+
+_NOTHING: Answer = (404, {"Content-Type": "text/html; charset=utf-8"}, b"<h1>Not found</h1>\n")
 
 
 @contextmanager
-def serve_web(
-    pages: Iterable[Mapping[str, Any]], root: str | Path
-) -> Iterator[Callable[[str, int], tuple[str, int, str] | None]]:
-    """Serve pages from files under their own addresses, from a loopback port, until the block ends.
+def serve_web(pages: Iterable[Mapping[str, Any]], root: str | Path) -> Iterator[LocalResolver]:
+    """Serve pages from files under their own addresses, on a loopback port, until the block ends.
 
     Parameters
     ----------
     pages
-        One mapping a page: url, status (200 if empty), content_type, location, and file, a path below
-        `root` (no body if empty). Other keys are ignored.
+        One mapping a page: url, status (200 if empty), content_type, location, and file, a path
+        below `root` (no body if empty). Other keys are ignored. What is not listed answers 404.
     root
         Folder of the files.
 
     Yields
     ------
     callable
-        A resolver for `fetch_study`: the hosts of the pages are at the loopback port, in plain
-        HTTP whatever their scheme; any other host name does not exist.
+        A resolver for `fetch_study`: the hosts of the pages are on the loopback port, which speaks
+        plain HTTP whatever the scheme of the address; no other host name exists.
 
     Raises
     ------
     ValueError
-        If a file is missing or not below `root`.
+        If an address is listed twice, or a file is missing or not below `root`.
     """
-    answers = {_key(page["url"]): _answer(page, Path(root)) for page in pages}
-    hosts = {host for host, _ in answers}
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self):
-            host = self.headers.get("Host", "").partition(":")[0].lower()
-            status, headers, body = answers.get((host, self.path), _NOTHING)
-            self.send_response_only(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args):
-            """Stay silent."""
-
-    def resolve(host: str, port: int):
-        if host in hosts:
-            return "127.0.0.1", server.server_address[1], "http"
-        if host.replace(".", "").isdecimal() or host.startswith("["):
-            return None
-        raise gaierror(-2, "not in the local web")
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    answers: dict[tuple[str, str], Answer] = {}
+    for page in pages:
+        if (key := _key(page["url"])) in answers:
+            raise ValueError(f"{page['url']}: listed twice")
+        answers[key] = _answer(page, Path(root))
+    server = _Server(("127.0.0.1", 0), _handler(answers))
+    # A short poll: shutting down waits for it.
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        yield resolve
+        yield local_resolver({host for host, _ in answers}, server.server_address[1])
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
 
 
-_NOTHING: Answer = (404, {"Content-Type": "text/html; charset=utf-8"}, b"<h1>Not found</h1>")
+def local_resolver(hosts: Iterable[str], port: int) -> LocalResolver:
+    """Return a resolver by which hosts are on a port of this machine, and no other name exists.
+
+    IP addresses, however written, are left to the ordinary checks.
+    """
+    hosts = frozenset(hosts)
+
+    def resolve(host: str, _: int) -> tuple[str, int, str] | None:
+        if host in hosts:
+            return "127.0.0.1", port, "http"
+        if _is_ip(host):
+            return None
+        raise socket.gaierror(socket.EAI_NONAME, "not a host of the local web")
+
+    return resolve
+
+
+def _is_ip(host: str) -> bool:
+    """Whether a host is an IP address in any of the forms that a system library reads."""
+    if ":" in host:
+        return True
+    try:
+        socket.inet_aton(host)
+    except OSError:
+        return False
+    return True
+
+
+class _Server(ThreadingTCPServer):
+    """A server that takes many connections at once and does not hold up the end."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
+def _handler(answers: Mapping[tuple[str, str], Answer]) -> type[BaseHTTPRequestHandler]:
+    """Return the class that answers requests; nothing in an answer depends on the time."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        timeout = 30
+
+        def do_GET(self) -> None:
+            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
+            status, headers, body = answers.get((host, self.path), _NOTHING)
+            self.send_response_only(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: Any) -> None:
+            """Stay silent."""
+
+    return Handler
 
 
 def _key(url: str) -> tuple[str, str]:
-    """Return host and request target of an address."""
+    """Return the host and the request target of an address."""
     parts = urlsplit(url)
     return parts.hostname or "", (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 

@@ -153,12 +153,19 @@ class Packet:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a judge said of one metric: a score from 1 to 5, or none with the outcome that says why."""
+    """What a judge said of one metric: a score from 1 to 5, or none with the outcome that says why.
+
+    `flags` mark what a reader should know: text_cut, planted_verdict, against_reason ... `model` and
+    `judged_at` (ISO 8601, UTC) say where a language model's verdict comes from.
+    """
 
     metric: str
     score: int | None
     reason: str = ""
     outcome: str = "scored"
+    flags: tuple[str, ...] = ()
+    model: str = ""
+    judged_at: str = ""
 
 
 class Judge(Protocol):

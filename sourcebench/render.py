@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -13,47 +14,19 @@ from typing import Any
 
 import pandas as pd
 
+from sourcebench.intervals import MIN_COVERAGE
+from sourcebench.latex import DASH, tex, to_latex
 from sourcebench.study import write_atomic
 
-DASH = "–"  # stands where there is no number; the table's note says why
+_MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
 
-# What LaTeX can't print as it stands. Letters beyond Latin get their name in maths.
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "_": r"\_",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "$": r"\$",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "“": "``",
-    "”": "''",
-    "‘": "`",
-    "’": "'",
-    "–": "--",
-    "—": "---",
-    "…": r"\ldots{}",
-    "−": r"\ensuremath{-}",
-    "×": r"\ensuremath{\times}",
-    "±": r"\ensuremath{\pm}",
-    "≥": r"\ensuremath{\geq}",
-    "≤": r"\ensuremath{\leq}",
-    "→": r"\ensuremath{\rightarrow}",
-    "\u00a0": "~",
-}
-_GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho"
-_TEX |= {
-    chr(0x3B1 + place): rf"\ensuremath{{\{name}}}"
-    for place, name in enumerate(_GREEK.split())
-    if name != "omicron"
-}
+
+def steady(value: float) -> float:
+    """Return a number with 12 significant digits, the same on every machine.
+
+    Processors add in different orders and with different units, so sums differ in their last bits.
+    """
+    return float(f"{value:.12g}")
 
 
 def rounded(value: float | None, digits: int = 2) -> str:
@@ -64,7 +37,7 @@ def rounded(value: float | None, digits: int = 2) -> str:
     """
     if value is None or value is pd.NA or not math.isfinite(value):
         return DASH
-    exact = Decimal(repr(float(value)))
+    exact = Decimal(repr(steady(value)))
     text = str(exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
     return text.lstrip("-") if not float(text) else text
 
@@ -76,10 +49,26 @@ def interval(low: float, high: float, digits: int = 2) -> str:
     return f"[{rounded(low, digits)}, {rounded(high, digits)}]"
 
 
+def with_minus(text: str) -> str:
+    """Set the sign of negative numbers in a text as a minus, not as a hyphen."""
+    return _MINUS.sub("−", text)
+
+
+def enough(n: int, expected: int) -> bool:
+    """Whether enough rows carry a value for a mean of them to be shown."""
+    return n > 0 and n >= MIN_COVERAGE * expected
+
+
 def estimate_cell(estimate: Any, digits: int = 2) -> str:
-    """Return an estimate as three lines: value, interval, and how many of how many rows carry it."""
+    """Return an estimate as three lines: value, interval, and how many of how many rows carry it.
+
+    A mean that too few of its rows carry is not shown: what the others hold could turn it round.
+    """
+    counted = f"{estimate.n} of {estimate.expected}"
+    if not enough(estimate.n, estimate.expected):
+        return f"{DASH}\n{counted}, too few" if estimate.n else f"{DASH}\n{counted}"
     lines = [rounded(estimate.value, digits), interval(estimate.low, estimate.high, digits)]
-    return "\n".join([*lines, f"{estimate.n} of {estimate.expected}"])
+    return "\n".join([*lines, counted])
 
 
 @dataclass(frozen=True)
@@ -108,7 +97,7 @@ def save_table(
     Parameters
     ----------
     frame
-        The numbers, tidy and in full precision: written as CSV and JSON.
+        The numbers, tidy and unrounded: written as CSV and JSON with 12 significant digits.
     name
         File name without ending, such as `table-4-leaderboard`.
     out
@@ -130,7 +119,7 @@ def save_table(
     contents = {
         ".csv": to_csv(frame),
         ".json": to_json(frame, title, note),
-        ".tex": to_latex(shown, title, note, label=name),
+        ".tex": to_latex(shown.map(with_minus), with_minus(title), with_minus(note), label=name),
         ".html": to_html(shown, title, note),
     }
     for suffix, text in contents.items():
@@ -180,19 +169,21 @@ def _cell_text(value: Any) -> str:
 
 
 def to_csv(frame: pd.DataFrame) -> str:
-    """Return CSV in full precision that a spreadsheet opens without running anything."""
-    return frame.map(_defused).to_csv(index=False, lineterminator="\n")
+    """Return CSV with 12 significant digits that a spreadsheet opens without running anything."""
+    return frame.map(_csv_value).to_csv(index=False, lineterminator="\n")
 
 
-def _defused(value: Any) -> Any:
+def _csv_value(value: Any) -> Any:
     """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    if isinstance(value, float):
+        return steady(value)
     if isinstance(value, str) and value[:1] in "=+-@\t\r" and value:
         return "'" + value
     return value
 
 
 def to_json(frame: pd.DataFrame, title: str, note: str) -> str:
-    """Return title, note and rows as JSON in full precision; missing is null."""
+    """Return title, note and rows as JSON with 12 significant digits; missing is null."""
     rows = [
         {str(k): _json_value(v) for k, v in row.items()} for row in frame.to_dict(orient="records")
     ]
@@ -204,59 +195,13 @@ def _json_value(value: Any) -> Any:
     """Return a value that JSON knows."""
     if value is None or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
         return None
+    if isinstance(value, float):
+        return steady(value)
     return value.item() if hasattr(value, "item") else value
 
 
-def tex(text: str) -> str:
-    """Escape a text for LaTeX; characters outside its fonts become their code in brackets."""
-    return "".join(_TEX.get(c) or (c if ord(c) < 0x180 else f"[U+{ord(c):04X}]") for c in text)
-
-
-def to_latex(shown: pd.DataFrame, title: str, note: str, label: str) -> str:
-    """Return a LaTeX table that needs only the booktabs package."""
-    columns = "l" + "r" * (len(shown.columns) - 1)
-    if any("\n" in cell for cell in shown.to_numpy().ravel()):
-        columns = "l" + "c" * (len(shown.columns) - 1)
-    else:
-        columns = "".join(_alignment(shown.iloc[:, i]) for i in range(len(shown.columns)))
-    head = " & ".join(_tex_cell(str(name)) for name in shown.columns)
-    lines = [
-        r"\begin{table}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{tex(title)}}}\label{{{label}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        head + r" \\",
-        r"\midrule",
-        *(" & ".join(_tex_cell(cell) for cell in row) + r" \\" for row in shown.to_numpy()),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    if note:
-        lines.append(
-            rf"\par\smallskip\begin{{minipage}}{{\linewidth}}\footnotesize {tex(note)}\end{{minipage}}"
-        )
-    return "\n".join([*lines, r"\end{table}", ""])
-
-
-def _alignment(column: Sequence[str]) -> str:
-    """Return how a column is set: numbers right, long texts as a paragraph, the rest left."""
-    cells = list(column)
-    if all(cell == DASH or cell.replace(".", "").lstrip("-").isdigit() for cell in cells):
-        return "r"
-    return "p{0.3\\linewidth}" if max(map(len, cells), default=0) > 60 else "l"
-
-
-def _tex_cell(cell: str) -> str:
-    """Return one cell; further lines are smaller and stand below."""
-    first, *rest = cell.split("\n")
-    if not rest:
-        return tex(first)
-    below = "".join(rf"\\ \scriptsize {tex(line)}" for line in rest)
-    return rf"\begin{{tabular}}[t]{{@{{}}c@{{}}}}{tex(first)}{below}\end{{tabular}}"
-
-
 _STYLE = (
+    "div.sourcebench{overflow-x:auto}"
     "table.sourcebench{border-collapse:collapse;font:14px/1.35 system-ui,sans-serif;color:#222}"
     "table.sourcebench caption{caption-side:top;text-align:left;font-weight:600;padding:0 0 8px}"
     "table.sourcebench th{border-top:2px solid #222;border-bottom:1px solid #222;font-weight:600}"
@@ -282,11 +227,11 @@ def to_html(shown: pd.DataFrame, title: str, note: str) -> str:
         + "</tr>\n"
         for row in shown.to_numpy()
     )
-    below = f'<p class="sourcebench">{html.escape(note)}</p>\n' if note else ""
+    below = f'<p class="sourcebench">{html.escape(with_minus(note))}</p>\n' if note else ""
     return (
         f"<style>{_STYLE}</style>\n"
-        f'<table class="sourcebench">\n<caption>{html.escape(title)}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{below}"
+        f'<div class="sourcebench">\n<table class="sourcebench">\n<caption>{html.escape(with_minus(title))}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{below}</div>\n"
     )
 
 
@@ -302,5 +247,5 @@ def _class(numeric: bool) -> str:
 
 def _html_cell(cell: str) -> str:
     """Return one cell, escaped; further lines are smaller and stand below."""
-    first, *rest = (html.escape(line) for line in cell.split("\n"))
+    first, *rest = (html.escape(line) for line in with_minus(cell).split("\n"))
     return first + "".join(f"<br><small>{line}</small>" for line in rest)

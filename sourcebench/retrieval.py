@@ -16,6 +16,7 @@ import numpy as np
 
 TOKEN = re.compile(r"[^\W_]+")
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(]?[A-ZÄÖÜÉÀ0-9])|\n+")
+INSTITUTION = re.compile(r"(^|\.)(gov|edu|ac)\.")
 STOP = frozenset(
     [
         "a",
@@ -111,6 +112,7 @@ class Document:
     date: str = ""
     site: str = ""
     links: tuple[str, ...] = ()
+    sponsored: int = 0  # paid and affiliate links
 
 
 def tokens(text: str) -> list[str]:
@@ -219,6 +221,20 @@ def by_site(index: Index, words: list[str], rng: np.random.Generator) -> np.ndar
     return np.where(kept, score, 0.0)
 
 
+def by_institution(index: Index, words: list[str], rng: np.random.Generator) -> np.ndarray:
+    """Score pages by BM25, those of governments and universities before all others."""
+    score = index.text.scores(words)
+    public = np.array([bool(INSTITUTION.search(d.site)) for d in index.documents])
+    return np.where(_on_topic(index, words), score + 1000.0 * public, 0.0)
+
+
+def by_sponsor(index: Index, words: list[str], rng: np.random.Generator) -> np.ndarray:
+    """Score pages by BM25, those with paid links before all others, as placements are sold."""
+    score = index.text.scores(words)
+    paid = np.array([d.sponsored > 0 for d in index.documents])
+    return np.where(_on_topic(index, words), score + 1000.0 * paid, 0.0)
+
+
 def by_fields(index: Index, words: list[str], rng: np.random.Generator) -> np.ndarray:
     """Score pages by BM25 over text plus twice over titles, raised by what links to them."""
     score = index.text.scores(words) + 2 * index.title.scores(words)
@@ -309,6 +325,8 @@ SYSTEMS: Mapping[str, System] = {
         System("link-rank", by_links, answer_lead),
         System("one-per-site", by_site, answer_lead),
         System("random", by_chance, answer_lead),
+        System("institutions-first", by_institution, answer_lead),
+        System("sponsors-first", by_sponsor, answer_lead),
         System("lead+bm25", by_text, answer_lead),
         System("lead+newest", by_date, answer_lead),
         System("best+bm25", by_text, answer_best),

@@ -116,6 +116,9 @@ def build_index(pages: list[dict[str, str]], root: Path) -> Index:
                 date=max(dates, default=""),
                 site=site(page["url"]),
                 links=tuple(link.url for link in packet.links),
+                sponsored=sum(
+                    packet.counts.get(n, 0) for n in ("sponsored_links", "affiliate_links")
+                ),
             )
         )
     return Index(tuple(documents))

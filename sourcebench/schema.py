@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +12,14 @@ from sourcebench.rubric import CODES
 Kind = Literal["string", "integer", "number", "date", "boolean", "object", "array"]
 
 CATEGORIES = ("shopping", "reasoning", "factual", "argumentative", "social")
+
+
+def in_order(categories: Iterable[str]) -> list[str]:
+    """Return distinct categories: the five of SourceBench first, others by name."""
+    present = set(categories)
+    return [c for c in CATEGORIES if c in present] + sorted(present - set(CATEGORIES))
+
+
 DERIVED = ("pages", "packets", "judgments", "scores", "answer_scores")
 
 
@@ -65,7 +73,11 @@ TABLES: dict[str, Table] = {
         (
             _QUERY,
             _text("text", "the question as asked", required=True),
-            _text("category", "intent", required=True, allowed=CATEGORIES),
+            _text(
+                "category",
+                "intent; a study may have others than the five of SourceBench",
+                required=True,
+            ),
             _text("dataset", "where the question comes from"),
             _text("gold_answer", "right answer, where there is one"),
         ),
@@ -184,7 +196,11 @@ TABLES: dict[str, Table] = {
         "judgments.csv",
         "One verdict a line: a score, or the outcome that says why there is none.",
         (
-            _text("judge", "name of the judge in study.toml", required=True),
+            _text(
+                "judge",
+                "name of the judge in study.toml; name/2 is its second repetition",
+                required=True,
+            ),
             _text(
                 "prompt_hash", "identifies the wording or rules behind the verdict", required=True
             ),
@@ -196,6 +212,7 @@ TABLES: dict[str, Table] = {
             _text("outcome", "what became of the request", required=True, allowed=VERDICT_OUTCOMES),
             _text("model", "model the endpoint says it used"),
             _text("judged_at", "time of the verdict, ISO 8601, UTC; empty for offline judges"),
+            _text("flags", "text_cut, planted_verdict, against_reason ..., separated by spaces"),
         ),
         ("judge", "query_id", "page_id", "metric"),
         {"query_id": "queries", "page_id": "fetches"},

@@ -107,5 +107,6 @@ def _outcomes(state: pd.Series, why: pd.Series, gaps: pd.DataFrame) -> tuple[pd.
     outcome = state.mask(judged, "partly_scored")
     outcome = outcome.mask(judged & (lost == 0), "scored")
     outcome = outcome.mask(judged & (lost == len(CODES)), "not_judged")
-    reason = why.mask(judged, gaps.agg(lambda row: ", ".join(filter(None, row)), axis=1))
+    listed = [", ".join(filter(None, row)) for row in gaps.itertuples(index=False)]
+    reason = why.mask(judged, listed)
     return outcome, reason.mask(reason == "", None)

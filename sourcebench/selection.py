@@ -34,7 +34,8 @@ def select_sources(
     DataFrame
         One row a source: system, query_id, page_id, position (from 1), runs, url (first cited form).
     """
-    cited = citations.assign(page_id=citations["url"].map(page_id))
+    identity = {url: page_id(url) for url in citations["url"].unique()}
+    cited = citations.assign(page_id=citations["url"].map(identity))
     cited = cited.sort_values(["system", "query_id", "run", "rank"], kind="stable")
     once = cited.drop_duplicates(["system", "query_id", "run", "page_id"])
     merged = (
@@ -53,10 +54,28 @@ def select_sources(
 
 
 def selected_sources(study: Study) -> pd.DataFrame:
-    """Return the sources of a study that count, as `select_sources` gives them."""
-    from sourcebench.urls import page_id
+    """Return the sources of a study that count, as `select_sources` gives them.
 
-    return select_sources(study.load("citations"), study.settings.top_k, page_id)
+    A redirect link that hides its target counts as the page it was found to lead to.
+    """
+    return select_sources(study.load("citations"), study.settings.top_k, page_identity(study))
+
+
+def page_identity(study: Study) -> Callable[[str], str]:
+    """Return what gives the identity of a page from an address as cited.
+
+    It is `urls.page_id`, but for redirect links that were resolved when they were fetched: they have the
+    identity of their page.
+    """
+    from sourcebench.urls import is_redirector, page_id
+
+    fetches = study.load("fetches")
+    links = fetches[fetches["url"].map(is_redirector) & fetches["final_url"].notna()]
+    pages = {}
+    for link in links.fillna({"hops": ""}).itertuples():
+        way = [*link.hops.split(), link.final_url]
+        pages[link.page_id] = next(page_id(at) for at in way if not is_redirector(at))
+    return lambda url: pages.get(page_id(url), page_id(url))
 
 
 def pairs_to_judge(study: Study) -> pd.DataFrame:

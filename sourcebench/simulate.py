@@ -68,7 +68,7 @@ def synthetic_sources(
     common : float
         Share of that query part which all systems have in common.
     between_metrics : float
-        Correlation of two metrics of one source of a query, beyond the query part.
+        Latent correlation of two metrics, in the query part and beyond it.
     counts : tuple of float
         Chances of 0, 1, 2, ... sources for a system and query.
     lost : float
@@ -85,12 +85,12 @@ def synthetic_sources(
     systems, number = len(shifts), len(queries)
     size = rng.choice(len(counts), p=np.asarray(counts) / np.sum(counts), size=(systems, number))
     system, query = (np.repeat(i.ravel(), size.ravel()) for i in np.indices(size.shape))
-    rows, metrics = system.size, len(CODES)
-    everyone = rng.standard_normal((number, metrics))
-    own = rng.standard_normal((systems, number, metrics))
+    rows = system.size
+    everyone, own, source = (
+        _correlated_normals(shape, between_metrics, rng)
+        for shape in ((number,), (systems, number), (rows,))
+    )
     part = np.sqrt(common) * everyone[query] + np.sqrt(1 - common) * own[system, query]
-    shared, noise = rng.standard_normal((rows, 1)), rng.standard_normal((rows, metrics))
-    source = np.sqrt(between_metrics) * shared + np.sqrt(1 - between_metrics) * noise
     latent = shifts[system] + np.sqrt(icc) * part + np.sqrt(1 - icc) * source
     scores = SCALE[0] + (latent[..., None] > np.array(CUTS)).sum(axis=-1).astype(float)
     missing = rng.random(rows) < lost
@@ -112,6 +112,14 @@ def synthetic_sources(
     frame = frame.assign(weighted=weighted_score(frame), synthetic=True)
     frame.attrs["synthetic"] = True
     return frame
+
+
+def _correlated_normals(
+    shape: tuple[int, ...], correlation: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Return standard normals, one a metric on the last axis, that correlate among metrics."""
+    shared, own = rng.standard_normal((*shape, 1)), rng.standard_normal((*shape, len(CODES)))
+    return np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
 
 
 def _latent_shifts(means: pd.Series | pd.DataFrame) -> np.ndarray:

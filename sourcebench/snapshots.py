@@ -5,17 +5,22 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Literal, NamedTuple
 from urllib.parse import urlsplit
+
+from sourcebench.decoding import Decoder
 
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16
+_STATUS_LINE = 16  # bytes, enough for version and status
+_REDIRECT = re.compile(rb"HTTP/[\d.]+ +30[12378]\b")
 _NAMESPACE = uuid.UUID("6f1d7c1e-5f0e-5b53-9f2b-2f6d0c7f4a11")
 
 
@@ -25,7 +30,9 @@ class Snapshot:
 
     `headers` are (name, value) pairs in the order received; `body` is as received, after the
     transfer encoding (chunks) and before the content encoding (gzip). `request` holds the
-    request's header pairs; `truncated` says why the body ends early: length or time, else empty.
+    request's header pairs; `truncated` is the WARC word for a body that ends early (length, time,
+    unspecified), else empty; `source` is where a stand-in comes from: the capture of an archive,
+    or a file. A `resource` came without HTTP: it has status 200 and a content type, both ours.
     """
 
     url: str
@@ -37,6 +44,8 @@ class Snapshot:
     ip: str = ""
     request: tuple[tuple[str, str], ...] = ()
     truncated: str = ""
+    source: str = ""
+    kind: Literal["response", "resource"] = "response"
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or an empty text."""
@@ -88,40 +97,42 @@ def repair_snapshots(path: Path) -> int:
 
 
 def _records(snapshot: Snapshot) -> bytes:
-    """Return the response record of a snapshot, and its request record if there was a request."""
+    """Return the record of a snapshot, and that of its request if there was one."""
     from warcio.warcwriter import WARCWriter
 
-    status = f"{snapshot.status} {snapshot.reason}".strip()
-    named = {"WARC-IP-Address": snapshot.ip, "WARC-Truncated": snapshot.truncated}
-    response_id = _record_id("response", snapshot)
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=True, warc_version="WARC/1.1")
-    writer.write_record(
-        _record(snapshot, "response", response_id, named, ("HTTP/1.1", status), snapshot.headers)
-    )
+    named = {
+        "WARC-IP-Address": snapshot.ip,
+        "WARC-Truncated": snapshot.truncated,
+        "WARC-Source-URI": snapshot.source,
+    }
+    status = f"{snapshot.status} {snapshot.reason}".strip()
+    head = _message(("HTTP/1.1", status), snapshot.headers)
+    writer.write_record(_record(snapshot, snapshot.kind, snapshot.body, named, head))
     if snapshot.request:
         parts = urlsplit(snapshot.url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        named = {"WARC-Concurrent-To": response_id}
-        line = ("GET", f"{target} HTTP/1.1")
-        request_id = _record_id("request", snapshot)
-        writer.write_record(_record(snapshot, "request", request_id, named, line, snapshot.request))
+        named = {"WARC-Concurrent-To": _record_id(snapshot.kind, snapshot)}
+        head = _message(("GET", f"{target} HTTP/1.1"), snapshot.request)
+        writer.write_record(_record(snapshot, "request", b"", named, head))
     return out.getvalue()
 
 
-def _record(snapshot: Snapshot, kind: str, record_id: str, named, line, headers):
-    """Return the WARC record of one HTTP message."""
+def _record(snapshot: Snapshot, kind: str, body: bytes, named: dict[str, str], head: Any) -> Any:
+    """Return one WARC record."""
     from warcio.recordbuilder import RecordBuilder
 
-    body = snapshot.body if kind == "response" else b""
+    record_id = _record_id(kind, snapshot)
     named = {"WARC-Record-ID": record_id, "WARC-Date": snapshot.fetched_at, **named}
     return RecordBuilder(warc_version="WARC/1.1").create_warc_record(
         snapshot.url,
         kind,
         payload=io.BytesIO(body),
         length=len(body),
+        warc_content_type=snapshot.header("Content-Type") if kind == "resource" else "",
         warc_headers_dict={name: value for name, value in named.items() if value},
-        http_headers=_message(line, headers),
+        http_headers=None if kind == "resource" else head,
     )
 
 
@@ -159,50 +170,118 @@ def _warcinfo() -> bytes:
 
 # --- reading -------------------------------------------------------------------------------------
 
+BODY_LIMIT = 100_000_000  # bytes of one body that are read from a WARC; more is cut
+
 
 def read_snapshots(path: Path) -> Iterator[Snapshot]:
     """Read the HTTP answers of a WARC in file order; a half-written last record is left out.
 
-    Reads any WARC, compressed or not. The later of two snapshots of one address is the newer.
+    Reads any WARC, compressed or not. Of two snapshots of one address the later one counts.
 
     Raises
     ------
     ValueError
         If the file is no WARC, or damaged before its end.
     """
-    for _, snapshot in _numbered(path):
-        yield snapshot
+    with path.open("rb") as file:
+        for record in _whole_records(file, path):
+            if snapshot := _snapshot(record.record):
+                yield snapshot
 
 
 def index_snapshots(path: Path) -> dict[str, int]:
-    """Return for each address where its last snapshot starts in the file, for `read_snapshot`."""
-    return {snapshot.url: offset for offset, snapshot in _numbered(path)}
+    """Return for each address where its last page starts in the file, for `read_snapshot`.
+
+    Redirects are no pages: an address may redirect one visitor and show another a page.
+    """
+    with path.open("rb") as file:
+        return {
+            record.url: record.offset
+            for record in _whole_records(file, path)
+            if record.kind == "resource"
+            or (
+                record.kind == "response"
+                and not _REDIRECT.match(record.record.raw_stream.read(_STATUS_LINE))
+            )
+        }
 
 
 def read_snapshot(path: Path, offset: int) -> Snapshot:
-    """Read the one snapshot that starts at `offset`."""
-    return next(_numbered(path, offset))[1]
+    """Read the one snapshot that starts at `offset`.
+
+    Raises
+    ------
+    ValueError
+        If no snapshot starts there.
+    """
+    with path.open("rb") as file:
+        file.seek(offset)
+        record = next(_records_from(file, path), None)
+        if record is None or (snapshot := _snapshot(record.record)) is None:
+            raise ValueError(f"{path}: no snapshot starts at byte {offset}")
+        return snapshot
 
 
-def _numbered(path: Path, offset: int = 0) -> Iterator[tuple[int, Snapshot]]:
-    """Yield each response with its place in the file."""
+def latest_snapshots(path: Path) -> Iterator[Snapshot]:
+    """Read the last page of each address, in file order."""
+    for offset in sorted(index_snapshots(path).values()):
+        yield read_snapshot(path, offset)
+
+
+def sort_snapshots(path: Path) -> None:
+    """Put the records of a compressed WARC in the order of their addresses, without doubles.
+
+    Requests that run side by side end in any order; sorted, the same answers make the same file.
+    The records of one address keep their order, and each byte stays as it is.
+    """
+    with path.open("rb") as file:
+        places = [(r.kind != "warcinfo", r.url, r.offset) for r in _whole_records(file, path)]
+        ends = [offset for _, _, offset in places[1:]] + [_sound_length(file)]
+        pieces = [(*place, end) for place, end in zip(places, ends, strict=True)]
+        ordered = sorted(pieces)
+        seen: set[bytes] = set()
+        partial = path.with_name(path.name + ".partial")
+        with partial.open("wb") as out:
+            for _, _, start, end in ordered:
+                file.seek(start)
+                piece = file.read(end - start)
+                digest = hashlib.sha256(piece).digest()
+                if digest not in seen:
+                    out.write(piece)
+                    seen.add(digest)
+            out.flush()
+            os.fsync(out.fileno())
+    partial.replace(path)
+
+
+class _Placed(NamedTuple):
+    """A WARC record as warcio reads it, where it starts, and what it is of."""
+
+    offset: int
+    kind: str
+    url: str
+    record: Any
+
+
+def _whole_records(file: BinaryIO, path: Path) -> Iterator[_Placed]:
+    """Yield the records of a file that are whole."""
+    end = _sound_length(file)
+    file.seek(0)
+    return _records_from(_UpTo(file, end), path)
+
+
+def _records_from(file: BinaryIO, path: Path) -> Iterator[_Placed]:
+    """Yield records from where a file stands."""
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
 
-    with path.open("rb") as file:
-        end = _sound_length(file, offset)
-        file.seek(offset)
-        records = ArchiveIterator(_UpTo(file, end), no_record_parse=True)
-        try:
-            for record in records:
-                kind, block = record.rec_type, b""
-                if kind == "response":
-                    block = record.raw_stream.read()
-                place = records.get_record_offset()
-                if kind == "response" and (snapshot := _snapshot(record, block)):
-                    yield place, snapshot
-        except ArchiveLoadFailed as error:
-            raise ValueError(f"{path}: not readable as WARC: {error}") from None
+    try:
+        records = ArchiveIterator(file, no_record_parse=True)
+        for record in records:
+            url = record.rec_headers.get_header("WARC-Target-URI") or ""
+            yield _Placed(records.offset, record.rec_type, url, record)
+    except ArchiveLoadFailed as error:
+        raise ValueError(f"{path}: not readable as WARC: {error}") from None
 
 
 class _UpTo(io.RawIOBase):
@@ -219,118 +298,67 @@ class _UpTo(io.RawIOBase):
         return self._file.read(left if size < 0 else min(size, left))
 
 
-def _snapshot(record, block: bytes) -> Snapshot | None:
-    """Return the snapshot in a response record, or None if it holds no HTTP."""
-    head, _, body = block.partition(b"\r\n\r\n")
-    lines = head.decode("latin-1").split("\r\n")
-    version, _, status = lines[0].partition(" ")
-    code, _, reason = status.partition(" ")
-    if not version.startswith("HTTP/") or not code.isdecimal():
-        return None
-    pairs = (line.partition(":") for line in lines[1:])
+def _snapshot(record: Any) -> Snapshot | None:
+    """Return the snapshot in a WARC record, or None if it holds no page."""
     named = record.rec_headers.get_header
+    url = named("WARC-Target-URI") or ""
+    if record.rec_type not in ("response", "resource") or not url.startswith(("http:", "https:")):
+        return None
+    block = record.raw_stream.read(BODY_LIMIT)
+    whole = not record.raw_stream.read(1)
+    if record.rec_type == "resource":
+        headers = (("Content-Type", named("Content-Type") or ""),)
+        status, reason, body = 200, "", block
+    else:
+        head, _, body = block.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        version, code, reason = [*first.split(" ", 2), "", ""][:3]
+        if not version.startswith("HTTP/") or not code.isdecimal():
+            return None
+        pairs = (line.partition(":") for line in lines)
+        status, headers = int(code), tuple((name, value.strip()) for name, _, value in pairs)
     return Snapshot(
-        url=named("WARC-Target-URI"),
-        status=int(code),
-        headers=tuple((name, value.strip()) for name, _, value in pairs),
+        url=url,
+        status=status,
+        headers=headers,
         body=body,
-        fetched_at=named("WARC-Date"),
+        fetched_at=named("WARC-Date") or "",
         reason=reason,
         ip=named("WARC-IP-Address") or "",
-        truncated=named("WARC-Truncated") or "",
+        truncated=named("WARC-Truncated") or ("" if whole else "length"),
+        source=named("WARC-Source-URI") or "",
+        kind=record.rec_type,
     )
 
 
-def _sound_length(file: BinaryIO, offset: int = 0) -> int:
+def _sound_length(file: BinaryIO) -> int:
     """Return where the last whole gzip member ends; a file that is not gzip ends where it ends."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(offset)
-    if file.read(2) not in (_GZIP, _GZIP[:1], b""):
+    file.seek(0)
+    if not _GZIP.startswith(file.read(2)):
         return size
-    file.seek(offset)
-    sound, member = offset, zlib.decompressobj(zlib.MAX_WBITS | 16)
-    data = file.read(_BLOCK)
-    while data:
+    file.seek(0)
+    sound, member = 0, zlib.decompressobj(zlib.MAX_WBITS | 16)
+    while data := member.unused_data or member.unconsumed_tail or file.read(_BLOCK):
+        if member.eof:
+            member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
-            member.decompress(data)
+            member.decompress(data, _BLOCK)
         except zlib.error:
             break
         if member.eof:
-            left = len(member.unused_data)
-            sound = file.tell() - left
-            data = member.unused_data
-            member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        else:
-            data = b""
-        data = data or file.read(_BLOCK)
+            sound = file.tell() - len(member.unused_data)
     return sound
 
 
-# --- decoding ------------------------------------------------------------------------------------
-
-
-class TooLarge(ValueError):
-    """A body is, or becomes when decompressed, larger than allowed."""
-
-
-def decoded_body(snapshot: Snapshot, limit: int = 50_000_000) -> bytes:
-    """Return the body with its content encoding (gzip, deflate, br) undone.
+def decoded_body(snapshot: Snapshot, limit: int = BODY_LIMIT) -> bytes:
+    """Return the body with its content encodings (gzip, deflate, br) undone.
 
     Raises
     ------
     TooLarge
         If more than `limit` bytes would come out; no more than that is ever held.
-    ValueError
+    Undecodable
         If the body is not encoded as its headers say.
     """
-    decoder = Decoder(snapshot.header("Content-Encoding"), limit)
-    return decoder.feed(snapshot.body) + decoder.finish()
-
-
-class Decoder:
-    """Undoes content encodings piece by piece, and stops at `limit` bytes."""
-
-    def __init__(self, encoding: str, limit: int):
-        self.limit, self.size = limit, 0
-        names = [
-            n for n in encoding.lower().replace(" ", "").split(",") if n not in ("", "identity")
-        ]
-        if len(names) > 1 or (names and names[0] not in ("gzip", "x-gzip", "deflate", "br")):
-            raise ValueError(f"content encoding {encoding!r} is not one of gzip, deflate, br")
-        self.name = names[0] if names else ""
-        self._inner = self._start()
-
-    def _start(self):
-        """Return a fresh decompressor."""
-        if self.name == "br":
-            import brotli
-
-            return brotli.Decompressor()
-        if self.name == "deflate":
-            return None
-        return zlib.decompressobj(zlib.MAX_WBITS | 16) if self.name else None
-
-    def feed(self, data: bytes) -> bytes:
-        """Return what the next piece of the body decodes to."""
-        if not self.name:
-            return self._counted(data)
-        if self.name == "br":
-            return self._counted(self._inner.process(data, output_buffer_limit=self.limit + 1))
-        if self._inner is None and data:  # deflate: with or without the zlib header
-            wrapped = data[0] & 0x0F == 8
-            self._inner = zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
-        try:
-            return self._counted(self._inner.decompress(data, self.limit - self.size + 1))
-        except zlib.error as error:
-            raise ValueError(f"the body is not {self.name}: {error}") from None
-
-    def finish(self) -> bytes:
-        """Return what is left at the end of the body."""
-        return b""
-
-    def _counted(self, data: bytes) -> bytes:
-        """Count what came out, and refuse more than the limit."""
-        self.size += len(data)
-        if self.size > self.limit:
-            raise TooLarge(f"more than {self.limit} bytes when decompressed")
-        return data
+    return b"".join(Decoder(snapshot.header("Content-Encoding"), limit).feed(snapshot.body))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sourcebench.intervals import Estimate, cluster_mean
+from sourcebench.intervals import MIN_COVERAGE, Estimate, cluster_mean
 from sourcebench.render import DASH, Saved, estimate_cell, interval, rounded, save_table
 from sourcebench.rubric import CODES
 
@@ -22,7 +22,8 @@ HEADINGS = {"average": "Avg", "weighted": "Weighted"}
 LIMITS = dict.fromkeys((*CODES, "average"), (1.0, 5.0)) | {"weighted": (20.0, 100.0)}
 INTERVALS = (
     "Brackets: 95% interval of the mean over sources, clustered by query (stratified logit t). "
-    "n of N: sources that carry a score, of those that should."
+    f"n of N: sources that carry a score, of those that should; below {MIN_COVERAGE:.0%} the mean is "
+    "not shown."
 )
 
 
@@ -101,17 +102,18 @@ def grid(
 
 
 def labels_of(study: Study) -> dict[str, str]:
-    """Return the name to print for each system of a study."""
+    """Return the name to print for each system of a study, in the order of these names."""
     systems = study.load("citations")["system"].tolist() + study.load("answers")["system"].tolist()
     known = study.settings.systems
-    return {name: known.get(name, {}).get("label", name) for name in sorted(set(systems))}
+    labels = {name: known.get(name, {}).get("label", name) for name in sorted(set(systems))}
+    return dict(sorted(labels.items(), key=lambda item: item[1].casefold()))
 
 
 def not_measured(name: str, title: str, columns: Sequence[str], reason: str) -> PaperTable:
     """Return a table that says why there is nothing in it."""
     row = {column: "not measured" if i == 0 else DASH for i, column in enumerate(columns)}
     data = pd.DataFrame([{"measured": False, "reason": reason}])
-    return PaperTable(name, title, data, pd.DataFrame([row]), f"Not measured: {reason}")
+    return PaperTable(name, title, data, pd.DataFrame([row]), f"Not measured: {reason}.")
 
 
 def judge_name(study: Study) -> str:
@@ -120,16 +122,22 @@ def judge_name(study: Study) -> str:
     return "offline rules, a baseline" if name == "rules" else name
 
 
+def p_text(p: float) -> str:
+    """Return a p-value with three decimals, or that it is smaller."""
+    if pd.isna(p):
+        return DASH
+    return "< 0.001" if p < 0.001 else rounded(p, 3)
+
+
 def claim_text(correlation: SystemCorrelation) -> str:
     """Say what a correlation over systems carries, or why it carries nothing."""
     c = correlation
     if c.r != c.r:
         return f"correlation {c.note or c.claim.reason}"
-    verdict = "" if c.claim.holds else f"; {c.claim.reason}"
-    return (
-        f"r = {rounded(c.r, 2)} {interval(c.low, c.high)}, n = {c.n} systems, exact p = "
-        f"{rounded(c.p, 3)}{verdict}"
-    )
+    ends = interval(c.low, c.high) if c.low == c.low else f"({c.note})"
+    equals = "p" if p_text(c.p).startswith("<") else "p ="
+    verdict = f"; {c.claim.reason}" if c.claim.reason else ""
+    return f"r = {rounded(c.r, 2)} {ends}, n = {c.n} systems, {equals} {p_text(c.p)}{verdict}"
 
 
 def printed_copy(paper: str, table: str, name: str) -> PaperTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import ipaddress
 import re
 from collections.abc import Collection
@@ -22,7 +23,8 @@ Rule = Literal["scheme", "www", "slash", "mobile", "amp"]
 # published lists (ClearURLs, Firefox query stripping, AdGuard, courlan); names that also stand for
 # content on many sites (ref, source, keyword, uid, cid, sid, page, id, v) are left alone.
 _TRACKING_FAMILIES = re.compile(
-    r"(?:utm|mtm|matomo|pk|piwik|hsa|itm|at|guce|soc|fb_action|fb_comment|trk|wt\.|ns|vero|oly|__hs|_hs|_ga|sc)_|trk$"
+    "(?:utm|mtm|matomo|pk|piwik|hsa|itm|at|guce|soc|fb_action|fb_comment|trk|ns|vero|oly|sc)_"
+    "|aspsessionid"
 )
 _TRACKING = frozenset(
     """
@@ -32,11 +34,12 @@ _TRACKING = frozenset(
     srsltid spm scm cmpid ncid ref_src ref_url fb_source fb_ref xtor wt_mc smid smtyp guccounter
     dm_i epik sscid irclickid irgwc cjevent awc _branch_match_id _branch_referrer _bta_tid _bta_c
     _ke _kx usqp amp_js_v amp_gsa action_object_map action_type_map action_ref_map
-    phpsessid jsessionid sessionid session_id cfid cftoken oscsid zenid trkcampaign
+    phpsessid jsessionid sessionid session_id cfid cftoken oscsid zenid trk trkcampaign
     """.split()  # noqa: SIM905
 )
-_SESSIONS = re.compile(r"aspsessionid[a-z]*$")
-_SESSION_IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;?]*", re.IGNORECASE)
+_SESSION_IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.IGNORECASE)
+_AMP_IN_PATH = re.compile(r"(?<=[^/])/amp/?$|(?<=[^/])\.amp(?=\.html?$)|(?<=[^/])\.amp$")
+_HTML_ESCAPE = re.compile(r"^(?:amp;)+")
 _FROM_ENGINE = re.compile(
     r"(?:www\.)?(?:chatgpt|openai|perplexity|copilot|gemini|claude)(?:\.\w+)?"
 )
@@ -70,7 +73,8 @@ def canonical_url(url: str, *, keep: Collection[Rule] = ()) -> str:
     """
     parts = split_url(unwrap(url))
     scheme = parts.scheme if "scheme" in keep else "https"
-    host = _host_twin(parts.host, keep) + (f":{parts.port}" if parts.port is not None else "")
+    named = parts.port not in (None, _DEFAULT_PORT[scheme])
+    host = _host_twin(parts.host, keep) + (f":{parts.port}" if named else "")
     query, route = _query(parts.query, keep), _route(parts.fragment)
     address = f"{scheme}://{host}{_path(parts.path, keep)}"
     return address + (f"?{query}" if query else "") + (f"#{route}" if route else "")
@@ -101,13 +105,22 @@ def site(url: str) -> str:
     return _suffixes()(host).top_domain_under_public_suffix or host
 
 
+# The names kept free for examples (RFC 2606) are in no list; made-up sites under them are given
+# the second levels that countries use.
+_RESERVED = ("example", "test", "invalid")
+_KINDS = ("ac", "co", "com", "edu", "gov", "mil", "net", "org")
+
+
 @lru_cache(maxsize=1)
 def _suffixes():
     """Return the reader of the public suffix list in tldextract's package: no network, no cache."""
     import tldextract
 
     return tldextract.TLDExtract(
-        suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
+        suffix_list_urls=(),
+        cache_dir=None,
+        include_psl_private_domains=True,
+        extra_suffixes=[*_RESERVED, *(f"{k}.{r}" for r in _RESERVED for k in _KINDS)],
     )
 
 
@@ -182,17 +195,21 @@ def _ascii_host(host: str, url: str) -> str:
     return name
 
 
-def _host_twin(host: str, keep: Collection[Rule]) -> str:
+_TWIN_LABELS = {"www": "www", "m": "mobile", "mobile": "mobile", "amp": "amp"}
+_LANGUAGE_TWIN = re.compile(r"([a-z]{2,3})\.m\.(.+\..+)")  # en.m.wikipedia.org
+
+
+def _host_twin(host: str, keep: Collection[Rule] = ()) -> str:
     """Drop the labels that mark a twin of a host, as long as a domain remains."""
-    for rule, labels in (("mobile", ("m", "mobile")), ("amp", ("amp",)), ("www", ("www",))):
+    while True:
         first, _, rest = host.partition(".")
-        if rule not in keep and first in labels and "." in rest:
+        rule = _TWIN_LABELS.get(first)
+        if rule and rule not in keep and "." in rest:
             host = rest
-    if "mobile" not in keep:  # en.m.wikipedia.org
-        language, _, rest = host.partition(".")
-        if rest.startswith("m.") and len(language) <= 3 and rest.count(".") >= 2:
-            host = f"{language}.{rest[2:]}"
-    return host
+        elif "mobile" not in keep and (match := _LANGUAGE_TWIN.fullmatch(host)):
+            host = f"{match[1]}.{match[2]}"
+        else:
+            return host
 
 
 # --- putting it together -------------------------------------------------------------------------
@@ -200,8 +217,7 @@ def _host_twin(host: str, keep: Collection[Rule]) -> str:
 
 def _escaped(text: str, safe: str) -> str:
     """Return text with one spelling of each character: needless escapes undone, needed ones made."""
-    undone = _ESCAPE.sub(lambda m: _one_escape(m[1]), text)
-    return quote(undone, safe=safe + "%")
+    return quote(_ESCAPE.sub(lambda match: _one_escape(match[1]), text), safe=safe + "%")
 
 
 def _one_escape(digits: str) -> str:
@@ -212,24 +228,28 @@ def _one_escape(digits: str) -> str:
 
 def _path(path: str, keep: Collection[Rule]) -> str:
     """Return a path without dot segments, session number, AMP mark and trailing slash."""
-    path = _without_dots(_escaped(_SESSION_IN_PATH.sub("", path), "/!$&'()*+,;=:@"))
-    if "amp" not in keep:
-        path = re.sub(r"(?<=[^/])/amp/?$|\.amp(?=\.html?$)|\.amp$", "", path)
-    if "slash" not in keep:
-        path = path.rstrip("/")
+    path = _escaped(path, "/!$&'()*+,;=:@")
+    before = None
+    while path != before:  # one mark may stand behind another
+        before = path
+        path = _without_dots(_SESSION_IN_PATH.sub("", path))
+        if "amp" not in keep:
+            path = _AMP_IN_PATH.sub("", path)
+        if "slash" not in keep:
+            path = path.rstrip("/")
     return path or "/"
 
 
 def _without_dots(path: str) -> str:
     """Resolve `.` and `..` as RFC 3986, 5.2.4 does."""
     kept: list[str] = []
-    segments = path.split("/")
-    for segment in segments[1:]:
+    segments = path.split("/")[1:]
+    for segment in segments:
         if segment == "..":
             del kept[-1:]
         elif segment != ".":
             kept.append(segment)
-    if segments[-1] in (".", "..") and kept and kept[-1]:
+    if segments and segments[-1] in (".", ".."):
         kept.append("")
     return "/" + "/".join(kept)
 
@@ -238,10 +258,8 @@ def _query(query: str, keep: Collection[Rule]) -> str:
     """Return the parameters that matter, ordered by name; equal names keep their order."""
     pairs = []
     for pair in query.split("&"):
-        name, equals, value = pair.removeprefix("amp;").partition("=")
-        if (name or value) and not _is_tracking(
-            unquote(name).lower(), unquote(value).lower(), keep
-        ):
+        name, equals, value = _HTML_ESCAPE.sub("", pair).partition("=")
+        if (name or value) and not _is_tracking(unquote(name), unquote(value), keep):
             pairs.append((_parameter(name), equals + _parameter(value)))
     return "&".join(name + value for name, value in sorted(pairs, key=lambda pair: pair[0]))
 
@@ -253,11 +271,12 @@ def _parameter(text: str) -> str:
 
 def _is_tracking(name: str, value: str, keep: Collection[Rule]) -> bool:
     """Whether a parameter says nothing about the page."""
+    name, value = name.lower(), value.lower()
     if name in ("ref", "source", "src", "referrer") and _FROM_ENGINE.fullmatch(value):
         return True
     if "amp" not in keep and (name == "amp" or (name == "outputtype" and value == "amp")):
         return True
-    return bool(name in _TRACKING or _TRACKING_FAMILIES.match(name) or _SESSIONS.match(name))
+    return bool(name in _TRACKING or _TRACKING_FAMILIES.match(name))
 
 
 def _route(fragment: str) -> str:
@@ -272,14 +291,14 @@ def _route(fragment: str) -> str:
 
 # Hosts and paths of links that carry their target in a parameter.
 _CARRIERS = (
-    (re.compile(r"(?:www\.)?google\.[a-z.]{2,6}/(?:url|imgres)"), ("q", "url", "imgrefurl")),
-    (re.compile(r"(?:www\.|html\.)?duckduckgo\.com/l/?"), ("uddg",)),
-    (re.compile(r"(?:www\.|cn\.)?bing\.com/ck/a"), ("u",)),
-    (re.compile(r"lm?\.facebook\.com/l\.php"), ("u",)),
+    (re.compile(r"google\.[a-z.]{2,6}/(?:url|imgres)"), ("q", "url", "imgrefurl")),
+    (re.compile(r"(?:html\.)?duckduckgo\.com/l/?"), ("uddg",)),
+    (re.compile(r"(?:cn\.)?bing\.com/ck/a"), ("u",)),
+    (re.compile(r"(?:l|lm)\.facebook\.com/l\.php"), ("u",)),
     (re.compile(r"l\.instagram\.com/?"), ("u",)),
     (re.compile(r"out\.reddit\.com/.*"), ("url",)),
-    (re.compile(r"(?:www\.)?youtube\.com/redirect"), ("q",)),
-    (re.compile(r"(?:www\.)?linkedin\.com/(?:redir/redirect|safety/go)"), ("url",)),
+    (re.compile(r"youtube\.com/redirect"), ("q",)),
+    (re.compile(r"linkedin\.com/(?:redir/redirect|safety/go)"), ("url",)),
     (re.compile(r"[a-z0-9]+\.safelinks\.protection\.outlook\.com/?"), ("url",)),
     (re.compile(r"slack-redir\.net/link"), ("url",)),
     (re.compile(r"vk\.com/away\.php"), ("to",)),
@@ -288,23 +307,29 @@ _CARRIERS = (
 )
 _YAHOO = re.compile(r"r\.search\.yahoo\.com/.*/RU=([^/]+)/RK=")
 _AMP_CACHE = re.compile(
-    r"(?:(?:www\.)?google\.[a-z.]{2,6}/amp|[a-z0-9-]+\.cdn\.ampproject\.org/[acv])(/s)?/(.+)"
+    r"(?:google\.[a-z.]{2,6}/amp|[a-z0-9-]+\.cdn\.ampproject\.org/[acv])(/s)?/(.+)"
 )
 # Links that say nothing of their target: only a request can tell.
 _OPAQUE = re.compile(
     r"vertexaisearch\.cloud\.google\.com/grounding-api-redirect/.+"
     r"|news\.google\.com/(?:rss/)?articles/.+"
     r"|(?:t\.co|bit\.ly|tinyurl\.com|goo\.gl|ow\.ly|buff\.ly|is\.gd|lnkd\.in|dlvr\.it|t\.ly|rb\.gy)/.+"
-    r"|(?:www\.|cn\.)?bing\.com/ck/a"
+    r"|(?:cn\.)?bing\.com/ck/a"
 )
 
 
+# An address copied from HTML source may still be written in character references.
+_REFERENCE = re.compile(r"&(?:amp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
+
+
 def unwrap(url: str) -> str:
-    """Return the address that a redirect link carries, else the address itself."""
-    for _ in range(3):  # a link in a link; more is a trap
-        target = _carried(url)
-        if target is None:
-            break
+    """Return the address that a redirect link carries, else the address itself.
+
+    Character references of HTML (`&amp;`, `&#x2F;`) are read as the characters they stand for.
+    """
+    while (read := _REFERENCE.sub(lambda match: html.unescape(match[0]), url)) != url:
+        url = read
+    while (target := _carried(url)) is not None:  # each target is shorter than its link
         url = target
     return url
 
@@ -315,7 +340,7 @@ def is_redirector(url: str) -> bool:
         parts = split_url(unwrap(url))
     except ValueError:
         return False
-    return bool(_OPAQUE.fullmatch(parts.host + parts.path))
+    return bool(_OPAQUE.fullmatch(_host_twin(parts.host) + parts.path))
 
 
 def _carried(url: str) -> str | None:
@@ -324,7 +349,7 @@ def _carried(url: str) -> str | None:
         parts = split_url(url)
     except ValueError:
         return None
-    place = parts.host + parts.path
+    place = _host_twin(parts.host) + parts.path
     if match := _AMP_CACHE.fullmatch(place):
         scheme = "https" if match[1] else "http"
         return _if_web(f"{scheme}://{match[2]}" + (f"?{parts.query}" if parts.query else ""))
@@ -364,9 +389,11 @@ _DOI = re.compile(r"(?:^|[/=:])(10\.\d{4,9}/[^\s?#]+)")
 _DOI_END = re.compile(
     r"(?:\.pdf|\.full(?:\.pdf)?|\.abstract|\.html?|/(?:full|abstract|pdf|epdf|meta|html))+/?$"
 )
+_ARXIV_HOSTS = ("arxiv.org", "export.arxiv.org", "ar5iv.org", "ar5iv.labs.arxiv.org")
 _ARXIV = re.compile(
     r"(?:abs|pdf|html|ps)/((?:\d{4}\.\d{4,5})|(?:[a-z-]+(?:\.[A-Z]{2})?/\d{7}))(?:v\d+)?(?:\.pdf)?/?"
 )
+_NATURE = re.compile(r"/articles/((?:s\d{5}-\d|nature|ng|nm|nbt)[\w-]*)")
 _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+?)(?:v\d+)?")
 
 
@@ -383,8 +410,10 @@ def work_id(url: str) -> str:
     """
     canonical = canonical_url(url)
     parts = urlsplit(canonical)
-    if parts.hostname == "arxiv.org" and (match := _ARXIV.fullmatch(parts.path.lstrip("/"))):
+    if parts.hostname in _ARXIV_HOSTS and (match := _ARXIV.fullmatch(parts.path.lstrip("/"))):
         return f"arxiv:{match[1]}"
+    if parts.hostname == "nature.com" and (match := _NATURE.match(parts.path)):
+        return f"doi:10.1038/{match[1].lower()}"
     if match := _DOI.search(unquote(parts.path + ("?" + parts.query if parts.query else ""))):
         doi = _DOI_END.sub("", match[1].rstrip("/")).lower()
         preprint = _ARXIV_DOI.fullmatch(doi)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPException
-from typing import Any, NamedTuple
-from urllib.parse import urldefrag, urljoin
+from functools import partial
+from http.client import BadStatusLine, HTTPException, IncompleteRead
+from pathlib import Path
+from typing import Any
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 import requests
 import urllib3
@@ -19,96 +20,13 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from sourcebench.snapshots import Decoder, Snapshot, TooLarge
+from sourcebench.addresses import Address, Failure, Resolver, find_addresses, look_up_in_time
+from sourcebench.decoding import Decoder, TooLarge, Undecodable
+from sourcebench.snapshots import Snapshot
 from sourcebench.urls import split_url
-
-Resolver = (
-    Callable[[str, int], tuple | None]
-    | Mapping[tuple[str, int], tuple[str, int] | tuple[str, int, str]]
-)
 
 _BLOCK = 1 << 16
 _STREAMS = ("audio/", "video/")  # may never end, and hold no text
-
-
-class Failure(Exception):
-    """A page did not come; `outcome` is one of records.FETCH_OUTCOMES.
-
-    `passing` says that the same request may succeed a moment later.
-    """
-
-    def __init__(self, outcome: str, reason: str, *, passing: bool = False):
-        super().__init__(f"{outcome}: {reason}")
-        self.outcome, self.reason, self.passing = outcome, reason, passing
-
-
-class Address(NamedTuple):
-    """Where to connect to: an IP address that was checked, a port, and the scheme spoken there."""
-
-    ip: str
-    port: int
-    scheme: str
-
-
-# --- addresses -----------------------------------------------------------------------------------
-
-_NEVER = (
-    "168.63.129.16/32",  # metadata of a cloud provider at a public address
-    "64:ff9b:1::/48",  # local-use NAT64
-    "2001::/23",  # Teredo and other protocol assignments
-    "fec0::/10",  # site-local, deprecated
-    "::/96",  # IPv4-compatible, deprecated
-)
-_NEVER_NETWORKS = tuple(ipaddress.ip_network(network) for network in _NEVER)
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_6TO4 = ipaddress.ip_network("2002::/16")
-
-
-def is_public(ip: str) -> bool:
-    """Whether an IP address is one of the open internet, wherever it may be wrapped in IPv6."""
-    address = ipaddress.ip_address(ip.partition("%")[0])
-    if address.version == 6:
-        inner = address.ipv4_mapped or address.sixtofour
-        if address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
-    if address.is_multicast or address.is_reserved or address.is_unspecified:
-        return False
-    return address.is_global and not any(
-        address.version == network.version and address in network for network in _NEVER_NETWORKS
-    )
-
-
-def find_addresses(
-    scheme: str, host: str, port: int, resolver: Resolver | None, lookup: Callable
-) -> list[Address]:
-    """Return where a host may be reached.
-
-    What the given resolver says is taken as it is: it exists so that real host names can be served
-    from this machine. Whatever ordinary name lookup says is checked.
-
-    Raises
-    ------
-    Failure
-        `not_allowed` if the host has no public address, `unreachable` if it has none at all.
-    """
-    given = resolver.get((host, port)) if isinstance(resolver, Mapping) else None
-    if callable(resolver):
-        given = resolver(host, port)
-    if given is not None:
-        return [Address(given[0], given[1], given[2] if len(given) > 2 else scheme)]
-    if port not in (80, 443) and port < 1024:
-        raise Failure("not_allowed", f"address not allowed: port {port} is not a port of the web")
-    found = lookup(host.strip("[]"), port, type=socket.SOCK_STREAM)
-    ips = list(dict.fromkeys(entry[4][0] for entry in found))
-    public = [Address(ip, port, scheme) for ip in ips if is_public(ip)]
-    if not public:
-        raise Failure("not_allowed", f"address not allowed: {host} is at {', '.join(ips)}")
-    return public
-
-
-# --- one request ---------------------------------------------------------------------------------
 
 
 class Web:
@@ -122,6 +40,8 @@ class Web:
         Most bytes of a body, as sent and as decompressed.
     connect_timeout
         Seconds to wait for a connection, or between two pieces of an answer.
+    pools, per_host
+        Hosts, and connections to each, that are kept open.
     resolver
         Gives (ip, port) or (ip, port, scheme) for (host, port), or None to look the host up.
     ca_file
@@ -137,24 +57,30 @@ class Web:
         max_bytes: int,
         connect_timeout: float = 15.0,
         pools: int = 64,
+        per_host: int = 1,
         resolver: Resolver | None = None,
-        ca_file: str | None = None,
+        ca_file: str | Path | None = None,
         lookup: Callable = socket.getaddrinfo,
     ):
         self.max_bytes = max_bytes
         self.connect_timeout = connect_timeout
         self._resolver, self._lookup = resolver, lookup
         self._watches = threading.local()
+        self._open_watches: set[_Watch] = set()
         self._headers = {
             "User-Agent": user_agent,
             "Accept": "text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8",
             "Accept-Language": "en,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br",
         }
-        self._adapter = _adapter(self._connect, self._watch_socket, _trust(ca_file), pools)
+        self._adapter = _adapter(
+            self._connect, self._watch_socket, _trust(ca_file), pools, per_host
+        )
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, also those in use."""
+        for watch in list(self._open_watches):
+            watch.expire()
         self._adapter.close()
 
     def get(self, url: str, *, deadline: float, fetched_at: str, cookies: Any = None) -> Snapshot:
@@ -178,11 +104,12 @@ class Web:
         """
         with self._watch(deadline) as watch:
             try:
-                return self._exchange(url, fetched_at, cookies)
-            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+                answer = self._exchange(url, fetched_at, cookies)
+            except _FAULTS as error:
                 raise _failure(error, watch, deadline) from None
-            except (OSError, HTTPException, TooLarge, ValueError) as error:
-                raise _failure(error, watch, deadline) from None
+            if watch.expired:  # a cut connection may look like the end of head or body
+                raise _too_late(deadline)
+            return answer
 
     def _exchange(self, url: str, fetched_at: str, cookies: Any) -> Snapshot:
         """Send the request and read the answer."""
@@ -209,14 +136,15 @@ class Web:
             fetched_at=fetched_at,
             reason=answer.reason or "",
             ip=self._watches.current.ip,
-            request=tuple(request.headers.items()),
+            request=(("Host", urlsplit(request.url).netloc), *request.headers.items()),
             truncated="unspecified" if skipped else "",
         )
 
-    def _connect(self, host: str, port: int, scheme: str) -> tuple[socket.socket, str]:
-        """Connect to a checked address of a host; return the socket and the scheme spoken there."""
+    def _connect(self, host: str, port: int, scheme: str) -> tuple[socket.socket, Address]:
+        """Connect to an address of a host that may be visited; return the socket and that address."""
         fault: OSError | None = None
-        for address in find_addresses(scheme, host, port, self._resolver, self._lookup):
+        lookup = partial(look_up_in_time, self._lookup, self.connect_timeout)
+        for address in find_addresses(scheme, host, port, self._resolver, lookup):
             try:
                 sock = socket.create_connection(address[:2], self.connect_timeout)
             except OSError as error:
@@ -224,13 +152,14 @@ class Web:
                 continue
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._watch_socket(sock, address.ip)
-            return sock, address.scheme
+            return sock, address
         raise fault or OSError("no address")
 
     @contextmanager
     def _watch(self, deadline: float) -> Iterator[_Watch]:
         """Cut off the connections of this thread when the deadline passes."""
         watch = self._watches.current = _Watch()
+        self._open_watches.add(watch)
         timer = threading.Timer(deadline, watch.expire)
         timer.daemon = True
         timer.start()
@@ -238,10 +167,12 @@ class Web:
             yield watch
         finally:
             timer.cancel()
+            watch.release()
+            self._open_watches.discard(watch)
 
-    def _watch_socket(self, sock: socket.socket, ip: str = "") -> None:
+    def _watch_socket(self, sock: socket.socket, ip: str) -> None:
         """Put a connection under this thread's deadline."""
-        self._watches.current.add(sock, ip or sock.getpeername()[0])
+        self._watches.current.add(sock, ip)
 
 
 class _Watch:
@@ -249,75 +180,81 @@ class _Watch:
     never ends a server that sends a byte a second."""
 
     def __init__(self):
-        self.expired, self.ip, self._sockets, self._lock = False, "", [], threading.Lock()
+        self.expired, self.ip, self._handles, self._lock = False, "", [], threading.Lock()
 
     def add(self, sock: socket.socket, ip: str) -> None:
+        """Watch a connection, by a handle of our own: TLS takes the socket's away."""
         with self._lock:
             self.ip = ip
-            self._sockets.append(sock)
+            self._handles.append(socket.fromfd(sock.fileno(), sock.family, sock.type))
             if self.expired:
-                _cut(sock)
+                self._cut()
 
     def expire(self) -> None:
+        """End the connections, also while another thread reads from them."""
         with self._lock:
             self.expired = True
-            for sock in self._sockets:
-                _cut(sock)
+            self._cut()
 
+    def release(self) -> None:
+        """Let the connections go: one that is kept open belongs to no exchange."""
+        with self._lock:
+            for handle in self._handles:
+                handle.close()
+            self._handles.clear()
 
-def _cut(sock: socket.socket) -> None:
-    """End a connection, also while another thread reads from it."""
-    with suppress(OSError):  # already closed
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+    def _cut(self) -> None:
+        for handle in self._handles:
+            with suppress(OSError):  # already ended
+                handle.shutdown(socket.SHUT_RDWR)
 
 
 def _adapter(
-    connect: Callable, watch: Callable, context: ssl.SSLContext, pools: int
+    connect: Callable, watch: Callable, context: ssl.SSLContext, pools: int, per_host: int
 ) -> HTTPAdapter:
-    """Return a requests adapter whose connections go where `connect` says."""
+    """Return a requests adapter whose connections go where `connect` says, under `watch`."""
 
     class Plain(HTTPConnection):
         def _new_conn(self):
-            return connect(self._dns_host, self.port, "http")[0]
+            sock, self.address = connect(self._dns_host, self.port, "http")
+            return sock
 
         def getresponse(self):
-            watch(self.sock)
+            watch(self.sock, self.address.ip)
             return super().getresponse()
 
     class Secure(HTTPSConnection):
         def connect(self):
-            self._opened, spoken = connect(self._dns_host, self.port, "https")
-            if spoken == "http":  # only a given resolver says so
-                self.sock, self.is_verified = self._opened, True
+            self.opened, self.address = connect(self._dns_host, self.port, "https")
+            if self.address.scheme == "http":  # only a given resolver says so
+                self.sock, self.is_verified = self.opened, True
             else:
                 super().connect()
 
         def _new_conn(self):
-            return self._opened
+            return self.opened
 
         def getresponse(self):
-            watch(self.sock)
+            watch(self.sock, self.address.ip)
             return super().getresponse()
 
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = Secure
+    pool_classes = {
+        "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": Plain}),
+        "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": Secure}),
+    }
 
     class Adapter(HTTPAdapter):
         def init_poolmanager(self, connections, maxsize, block=False, **kwargs):
             super().init_poolmanager(connections, maxsize, block, ssl_context=context, **kwargs)
-            classes = {"http": PlainPool, "https": SecurePool}
-            self.poolmanager.pool_classes_by_scheme = classes
+            self.poolmanager.pool_classes_by_scheme = pool_classes
 
         def cert_verify(self, conn, url, verify, cert):
             """Leave it to the context, which verifies; requests would read the file each time."""
 
-    return Adapter(pool_connections=pools, pool_maxsize=4)
+    return Adapter(pool_connections=pools, pool_maxsize=per_host)
 
 
-def _trust(ca_file: str | None) -> ssl.SSLContext:
+def _trust(ca_file: str | Path | None) -> ssl.SSLContext:
     """Return a context that verifies certificates and host names."""
     import certifi
 
@@ -334,7 +271,8 @@ def _received_headers(answer: requests.Response) -> tuple[tuple[str, str], ...]:
     a reader of the file must not look for them.
     """
     pairs = []
-    for name, value in answer.raw.headers.iteritems():
+    # requests and urllib3 put headers of one name together; http.client has them in order.
+    for name, value in answer.raw._original_response.msg.items():
         kept = "X-Archive-Orig-Transfer-Encoding" if name.lower() == "transfer-encoding" else name
         pairs.append((kept, re.sub(r"\s*[\r\n]\s*", " ", value).strip()))
     return tuple(pairs)
@@ -351,7 +289,8 @@ def _read_body(answer: requests.Response, limit: int) -> bytes:
         size += len(piece)
         if size > limit:
             raise TooLarge(f"more than {limit} bytes")
-        decoder.feed(piece)
+        for _ in decoder.feed(piece):
+            pass  # only the size is asked for
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -363,20 +302,28 @@ def redirect_target(snapshot: Snapshot) -> str | None:
         return None
     with suppress(UnicodeError):
         location = location.encode("latin-1").decode("utf-8")
-    return urljoin(snapshot.url, location)
+    try:
+        return urljoin(snapshot.url, location)
+    except ValueError:  # not readable as an address; whoever goes there says so
+        return location
 
 
 # --- faults --------------------------------------------------------------------------------------
 
 
+_FAULTS = (OSError, ValueError, HTTPException, urllib3.exceptions.HTTPError)
+
+
 def _failure(error: Exception, watch: _Watch, deadline: float) -> Failure:
     """Return what a fault of the transport means for the page."""
-    chain = list(_causes(error))
     if watch.expired:
-        return Failure("timeout", f"not complete after {deadline:g} s")
+        return _too_late(deadline)
+    chain = list(_causes(error))
     for cause in chain:
         if isinstance(cause, TooLarge):
             return Failure("too_large", str(cause))
+        if isinstance(cause, Undecodable):
+            return Failure("server_error", str(cause))
         if isinstance(cause, ssl.SSLError):
             verify = getattr(cause, "verify_message", "")
             return Failure("tls_error", verify or cause.reason or str(cause))
@@ -385,10 +332,31 @@ def _failure(error: Exception, watch: _Watch, deadline: float) -> Failure:
             return Failure("unreachable", f"no such host: {cause.strerror}", passing=passing)
     if any(isinstance(cause, TimeoutError) for cause in chain):
         return Failure("timeout", "no answer in time")
-    passing = any(isinstance(c, (ConnectionError, HTTPException)) for c in chain) or any(
-        isinstance(c, urllib3.exceptions.ProtocolError) for c in chain
-    )
-    return Failure("unreachable", _words(chain[-1]), passing=passing)
+    return Failure("unreachable", _words(chain), passing=_may_pass(chain))
+
+
+def _too_late(deadline: float) -> Failure:
+    """Return the failure of a page that took longer than allowed."""
+    return Failure("timeout", f"not complete after {deadline:.3g} s")
+
+
+def _may_pass(chain: list[BaseException]) -> bool:
+    """Whether a fault is one of a connection that broke, and not of what was asked."""
+    broken = (ConnectionError, HTTPException, urllib3.exceptions.ProtocolError)
+    return any(isinstance(cause, broken) for cause in chain)
+
+
+def _words(chain: list[BaseException]) -> str:
+    """Return a fault in one line."""
+    for cause in chain:
+        if isinstance(cause, IncompleteRead):
+            came = cause.partial if isinstance(cause.partial, int) else len(cause.partial)
+            return f"the answer ends after {came} bytes, {cause.expected} too early"
+        if isinstance(cause, BadStatusLine) and not isinstance(cause, ConnectionError):
+            return f"not an answer in HTTP: {cause.line[:60]!r}"
+    last = chain[-1]
+    words = getattr(last, "strerror", None) or str(last) or type(last).__name__
+    return " ".join(words.split())[:200]
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -403,8 +371,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         yield current
         inner = [getattr(current, "reason", None), current.__cause__, current.__context__]
         queue += [e for e in [*inner, *current.args] if isinstance(e, BaseException)]
-
-
-def _words(error: BaseException) -> str:
-    """Return an exception in one line."""
-    return " ".join((str(error) or type(error).__name__).split())[:200]

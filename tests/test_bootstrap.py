@@ -6,6 +6,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sourcebench import moments as mo
 from sourcebench.bootstrap import (
@@ -26,7 +28,7 @@ from sourcebench.bootstrap import (
     shared_queries,
     weighted_score,
 )
-from sourcebench.intervals import METRIC_LIMITS, korn_graubard, ratio_estimate
+from sourcebench.intervals import METRIC_LIMITS, korn_graubard, ratio_estimate, wilson
 from sourcebench.rubric import WEIGHTS
 
 FIXTURE_A = pd.DataFrame(
@@ -169,6 +171,16 @@ def test_korn_graubard_at_the_limit():
     assert korn_graubard(0, 0, 20, 19, (0, 1)) == pytest.approx((0, 0.168433), abs=1e-6)
 
 
+def test_wilson_of_eleven_in_sixty():
+    """Wilson's interval of 11 in 60 is the published one and statsmodels'."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    assert wilson(11, 60) == pytest.approx((0.105578, 0.299198), abs=1e-6)
+    assert wilson(11, 60, 0.9) == pytest.approx(proportion_confint(11, 60, 0.1, "wilson"))
+    assert wilson(0, 20)[0] == 0
+    assert np.isnan(wilson(0, 0)).all()
+
+
 def test_a_mean_at_the_limit_has_korn_graubard_bounds():
     """When every source scores five the interval is exact, reaches five and says so."""
     frame = FIXTURE_A.assign(CR=5.0)
@@ -221,8 +233,9 @@ def coverage(queries, sets, seed):
     for _ in range(sets):
         n = rng.integers(1, 6, queries)
         code = np.repeat(np.arange(queries), n)
-        latent = np.sqrt(0.3) * rng.standard_normal(queries)[code]
-        latent += np.sqrt(0.7) * rng.standard_normal(code.size)
+        # A latent share of .36 leaves about .3 once the scores are cut into five levels.
+        latent = np.sqrt(0.36) * rng.standard_normal(queries)[code]
+        latent += np.sqrt(0.64) * rng.standard_normal(code.size)
         score = 1 + (latent[:, None] > cuts).sum(axis=1)
         one = np.zeros(queries, dtype=int)
         e = ratio_estimate(np.bincount(code, weights=score), n.astype(float), one, METRIC_LIMITS)
@@ -261,6 +274,91 @@ def test_the_range_that_lost_rows_allow(shared):
     ranks = rank_sets(pairs, bounds["value"], bounds=bounds)
     assert ranks["rank"].notna().tolist() == [True, False, False]
     assert ranks.index.tolist() == ["a", "b", "c"]
+
+
+def test_unread_sources_leave_the_mean_alone():
+    """Two of three sources unread: the mean is of the one read, with n, and the range beside it."""
+    fives, unread, twos = [5] * 8, [np.nan] * 8, [2] * 8
+    frame = rows(fives, unread, unread, twos, twos, twos)
+    frame = frame.assign(
+        system=list("aaabbb"), outcome="scored", query_id="1", weighted=weighted_score(frame)
+    )
+    bounds = missing_bounds(frame, "weighted", systems=["a", "b", "silent"])
+    assert bounds["value"].tolist()[:2] == [100, 40]
+    assert bounds["n"].tolist() == [1, 3, 0]
+    assert bounds.loc["a", ["low", "high"]].tolist() == pytest.approx([(100 + 40) / 3, 100])
+    assert not bounds.at["a", "enough"]
+    assert np.isnan(bounds.at["silent", "value"])
+
+
+def test_a_source_without_content_scores_is_incomplete():
+    """Of two sources of all fives one lacks its content scores: 100 over 1 of 2."""
+    frame = rows([5] * 8, [np.nan] * 3 + [5] * 5).assign(query_id=["1", "2"])
+    frame = frame.assign(weighted=weighted_score(frame))
+    estimate = cluster_mean(frame, "weighted", queries=THREE)
+    assert (estimate.value, estimate.n, estimate.expected) == (100, 1, 2)
+    assert cluster_mean(frame, "DA", queries=THREE).n == 2
+
+
+def test_rows_without_a_system_are_shown_and_counted(shared):
+    """A row without a system is listed as missing and stays in the total."""
+    frame = case(shared, "E-08-pandas-three", "scores.csv", id=str)
+    frame = frame.rename(columns={"engine": "system"}).assign(outcome="scored")
+    bounds = missing_bounds(frame, "score", limits=METRIC_LIMITS)
+    assert bounds["expected"].to_dict() == {"(missing)": 1, "a": 2, "b": 1}
+    assert bounds["n"].sum() == 3
+
+
+# Promises for any data
+
+
+SOURCES = st.lists(
+    st.tuples(st.integers(0, 7), st.one_of(st.none(), st.integers(1, 5))), max_size=40
+)
+EIGHT = pd.DataFrame({"query_id": range(8), "category": list("aabbbccd")})
+
+
+@settings(max_examples=60, deadline=None)
+@given(SOURCES)
+def test_an_interval_holds_its_mean_inside_the_scale(sources):
+    """Whatever the scores: no warning, a mean inside its interval inside the scale, or a reason."""
+    frame = pd.DataFrame(sources, columns=["query_id", "CR"]).astype({"CR": float})
+    for estimate in (
+        cluster_mean(frame, "CR", queries=EIGHT),
+        macro_mean(frame, "CR", queries=EIGHT),
+    ):
+        assert estimate.expected == len(frame)
+        if np.isnan(estimate.low):
+            assert estimate.note
+        else:
+            assert 1 <= estimate.low <= estimate.value + 1e-9
+            assert estimate.value - 1e-9 <= estimate.high <= 5
+
+
+@settings(max_examples=40, deadline=None)
+@given(SOURCES, st.randoms(use_true_random=False))
+def test_the_order_of_rows_is_immaterial(sources, random):
+    """Shuffled rows give the same estimate, bit for bit."""
+    shuffled = list(sources)
+    random.shuffle(shuffled)
+    one, two = (
+        cluster_mean(
+            pd.DataFrame(s, columns=["query_id", "CR"]).astype({"CR": float}), "CR", queries=EIGHT
+        )
+        for s in (sources, shuffled)
+    )
+    assert np.array_equal(one[:8], two[:8], equal_nan=True)
+    assert one[8:] == two[8:]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_adjusted_p_values_keep_their_order(p_values):
+    """Holm's p-values are no smaller than the plain ones, at most 1, and in the same order."""
+    adjusted = holm(p_values)
+    assert (adjusted >= np.array(p_values) - 1e-15).all()
+    assert (adjusted <= 1).all()
+    assert (np.diff(adjusted[np.argsort(p_values)]) >= 0).all()
 
 
 # Pairs

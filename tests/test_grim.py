@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebench.grim import (
+from sourcebench.audit.grim import (
     chance_of_fit,
     common_ns,
     near_ns,

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from sourcebench.answerfile import Rules, read_answers
 from sourcebench.importing import check_answers, import_answers
 from sourcebench.study import Study, StudyError
 
@@ -122,7 +123,7 @@ def test_json_lines_take_lists_and_objects(study, tmp_path):
     path = put(tmp_path, "\n".join(json.dumps(row) for row in rows), "a.jsonl")
     done = import_answers(study, path)
     assert (done.answers, done.citations, done.no_citations) == (3, 2, 1)
-    assert study.load("answers")["reason"].tolist()[1] == "1 citations without an address"
+    assert study.load("answers")["reason"].tolist()[1] == "1 citation without an address"
     assert study.load("citations")["title"].tolist()[1] == "T"
 
 
@@ -212,6 +213,107 @@ def test_a_second_import_is_refused_or_replaces(study, tmp_path):
         "https://example.org/review",
         "https://new.example/",
     ]
+
+
+COPIED = [
+    {"id": "1", "engine": "p", "result": "The bus costs $7.00, up from the previous fare of $6.7523. Riders complained14.\nIn 2019 the operator cut 3 lines12.", "search_results": [{"title": f"{n}. Page {n}", "url": f"https://example.org/{n}"} for n in (1, 2, 3, 4)]},
+    {"id": "2", "engine": "c", "result": "The statue is 5.17 m tall. \nEXAMPLE ENCYCLOPEDIA\n It was moved in 1873.", "search_results": [{"title": "Statue", "url": "https://example.org/statue"}, {"title": "Statue", "url": "https://example.org/statue"}]},
+    {"id": "3", "engine": "g", "result": "There is no such statue.", "search_results": [{"title": "Statue in another town", "url": ""}, {"title": "Made up page", "url": "https://www.example.org/culture/statue-is-a-hoax-59539"}]},
+    {"id": "1", "engine": "x", "result": "Yes.", "search_results": []},
+    {"id": "1", "engine": "n", "result": "Depth fell [2]. See [1].\n\n## Sources\n[1] https://example.org/b\n[2] https://example.org/a", "search_results": [{"url": "https://example.org/a"}, {"url": "https://example.org/b"}, {"url": "https://example.org/c"}]},
+]  # fmt: skip
+
+
+def test_answers_copied_from_a_screen(study, tmp_path):
+    """Numbered titles, repeats, empty addresses and own source lists are read for what they are."""
+    lines = "\n".join(json.dumps(row) for row in COPIED)
+    done = import_answers(study, put(tmp_path, lines, "copied.jsonl"))
+    citations = study.load("citations")
+    assert (done.answers, done.no_citations) == (5, 1)
+    first = citations[citations["system"] == "p"]
+    assert list(first["title"]) == ["Page 1", "Page 2", "Page 3", "Page 4"]
+    assert first["start"].isna().all()
+    assert done.notes == ("row 1: digits after words may be markers: 23, 14, 12",)
+    assert (citations["system"] == "c").sum() == 1
+    assert (citations["system"] == "g").sum() == 1
+    reasons = study.load("answers").set_index("system")["reason"]
+    assert reasons["g"] == "1 citation without an address"
+    own = citations[citations["system"] == "n"]
+    assert own[["url", "cited_text"]].values.tolist() == [
+        ["https://example.org/a", "[2]"],
+        ["https://example.org/b", "[1]"],
+    ]
+
+
+def test_glued_digits_are_markers_when_told(study, tmp_path):
+    """With the export's habit named, digits become markers and numbers stay numbers."""
+    path = put(tmp_path, json.dumps(COPIED[0]), "copied.jsonl")
+    import_answers(study, path, rules=Rules(glued="markers"))
+    citations = study.load("citations")
+    text = study.load("answers")["text"].iloc[0]
+    placed = [
+        (text[:start].split()[-1], int(url[-1]))
+        for url, start in sorted(zip(citations["url"], citations["start"], strict=True), key=lambda pair: (pair[1], pair[0]))
+    ]  # fmt: skip
+    assert placed == [
+        ("$6.75", 2),
+        ("$6.75", 3),
+        ("complained", 1),
+        ("complained", 4),
+        ("lines", 1),
+        ("lines", 2),
+    ]
+
+
+def test_shared_case_of_answers_copied_from_a_screen(study, shared):
+    """The shared case is read as its description says."""
+    path = shared / "cases" / "A-16-scraped-answers" / "answers.jsonl"
+    found = read_answers(path)
+    assert [answer.reply.outcome for answer in found.answers] == [
+        "ok", "ok", "ok", "no_citations", "ok",
+    ]  # fmt: skip
+    assert [len(answer.reply.citations) for answer in found.answers] == [4, 1, 1, 0, 2]
+    assert [source.url for source in found.answers[4].reply.uncited] == ["https://example.org/c"]
+
+
+def test_markers_in_the_answer_tie_given_addresses_to_their_places(study, tmp_path):
+    """Addresses of the column are the citations; the answer's marks and links say where they stand."""
+    import_answers(study, put(tmp_path, BOT))
+    rows = study.load("citations")[["query_id", "url", "cited_text", "start", "end"]]
+    assert rows.values.tolist() == [
+        ["1", "https://example.org/review", "[1]", 14, 17],
+        ["2", "https://example.org/review", "[1]", 11, 14],
+        ["2", "https://example.org/spring", "[2]", 14, 17],
+    ]
+
+
+def test_citations_are_read_from_the_text_where_there_is_no_column(study, tmp_path):
+    """Links, bare addresses and marks with a source list are citations; a list alone has no place."""
+    text = "It fell [1]. See [the log](https://b.example/x_(y)) and https://c.example/.\n\nSources:\n[1] Review - https://a.example/r\n[2] https://d.example/"
+    path = put(tmp_path, json.dumps({"id": 1, "engine": "b", "answer": text}), "a.jsonl")
+    import_answers(study, path)
+    rows = study.load("citations")[["rank", "url", "title", "cited_text"]]
+    assert rows.astype(object).where(rows.notna(), None).values.tolist() == [
+        [1, "https://a.example/r", "Review", "[1]"],
+        [2, "https://b.example/x_(y)", None, "[the log](https://b.example/x_(y))"],
+        [3, "https://c.example/", None, "https://c.example/"],
+        [4, "https://d.example/", None, None],
+    ]
+
+
+def test_broken_addresses_and_repeats_are_kept_when_told(study, tmp_path):
+    """A recording is taken whole: what is no address is a citation, a second answer the next run."""
+    rows = [
+        {"id": 1, "engine": "b", "answer": "A", "urls": ["not given", "https://a.example/"]},
+        {"id": 1, "engine": "b", "answer": "B", "urls": []},
+    ]
+    path = put(tmp_path, "\n".join(json.dumps(row) for row in rows), "a.jsonl")
+    assert [str(fault) for fault in check_answers(path)][:1] == [
+        "row 1, column urls: white space in 'not given'; write it as %20, or separate addresses with ' | '"
+    ]
+    done = import_answers(study, path, rules=Rules(broken="keep"))
+    assert (done.answers, done.citations, done.no_citations) == (2, 2, 1)
+    assert list(study.load("answers")["run"]) == [1, 2]
 
 
 def test_system_may_be_named_for_the_whole_file(study, tmp_path):

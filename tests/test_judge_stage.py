@@ -62,8 +62,9 @@ def test_other_wording_is_judged_anew(tmp_path):
 def test_what_was_judged_before_a_stop_is_kept(tmp_path):
     """A judge that stops loses nothing it said, and the next run goes on from there."""
     study = tiny_study(tmp_path)
-    with pytest.raises(JudgingStopped, match="no more money"):
+    with pytest.raises(JudgingStopped, match=r"no more money \(2 of 7 calls done and kept"):
         judge_study(study, judges=[Threes(fail_after=2)])
+    assert study.load("judgments")["outcome"].value_counts().to_dict() == {"scored": 6, "quota": 13}
     again = Threes()
     judge_study(study, judges=[again])
     assert len(again.asked) == 5

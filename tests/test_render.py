@@ -109,6 +109,7 @@ def test_html_escapes_every_text():
         "br",
         "small",
         "p",
+        "div",
     }
 
 

@@ -50,7 +50,7 @@ def test_means_are_the_chosen_ones():
 
 def test_sources_of_a_query_resemble_each_other():
     """The chosen share of variance lies between queries, and zero means none."""
-    for icc, low, high in ((0.0, 0.9, 1.15), (0.5, 1.5, 2.6)):
+    for icc, low, high in ((0.0, 0.9, 1.15), (0.5, 1.3, 1.8)):
         frame, asked = simulate(3, queries=600, icc=icc, means=paper_like_means(1))
         estimate = cluster_mean(frame, "CR", queries=asked, strata=None)
         naive = frame["CR"].std() / np.sqrt(len(frame))

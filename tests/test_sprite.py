@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourcebench.published import printed_table
-from sourcebench.rubric import CODES, WEIGHTS
-from sourcebench.sprite import (
+from sourcebench.audit.sprite import (
     fitting_sources,
     reconstruct_scores,
     sprite,
     synthetic_paper_study_scores,
 )
+from sourcebench.published import printed_table
+from sourcebench.rubric import CODES, WEIGHTS
 
 COLUMNS = ["system", "query_id", "category", "page_id", "position", "runs", "outcome", "reason"]
 

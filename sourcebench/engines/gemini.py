@@ -36,7 +36,7 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
 
     Grounding cites short-lived redirects; where they lead is recorded now, since they expire.
     Settings: `model`; `stream`; `resolve` (default true); `options`, further fields of the
-    request; `base_url`; `redirector`; `timeout` in seconds.
+    request; `base_url`; `timeout` in seconds.
     """
     method = "streamGenerateContent?alt=sse" if settings.get("stream") else "generateContent"
     body = {
@@ -54,17 +54,17 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
     )
     if exchange.status >= 400 or not settings.get("resolve", True):
         return (exchange,)
-    return (exchange, *_redirects(exchange, settings.get("redirector", REDIRECTOR), http))
+    return (exchange, *_redirects(exchange, http))
 
 
-def _redirects(exchange: Exchange, redirector: str, http: Http) -> list[Exchange]:
+def _redirects(exchange: Exchange, http: Http) -> list[Exchange]:
     """Ask the redirector, and no other host, where the cited addresses lead."""
     try:
         reply = parse(exchange)
     except ValueError:
         return []
     addresses = dict.fromkeys(c.url for c in (*reply.citations, *reply.uncited))
-    wanted = [url for url in addresses if urlsplit(url).netloc == redirector]
+    wanted = [url for url in addresses if _host(url) == REDIRECTOR]
     made = []
     for url in wanted[:_MOST_REDIRECTS]:
         try:
@@ -72,6 +72,14 @@ def _redirects(exchange: Exchange, redirector: str, http: Http) -> list[Exchange
         except EngineError:
             continue
     return made
+
+
+def _host(url: str) -> str:
+    """Return the host of an address, or nothing if it is none."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
 
 
 def parse(raw: Any) -> Reply:
@@ -135,7 +143,7 @@ def _chunks(grounding: dict, targets: Mapping[str, str]) -> tuple[list[Source | 
         url = text_of(inside.get("uri"))
         if kind != "web":
             warnings.append("non_web_chunk")
-        if urlsplit(url).netloc == REDIRECTOR and url not in targets:
+        if _host(url) == REDIRECTOR and url not in targets:
             warnings.append("redirect_urls")
         chunks.append(Source(targets.get(url, url), inside.get("title")) if url else None)
     return chunks, warnings
@@ -239,7 +247,7 @@ def _parse_interaction(value: dict) -> Reply:
                     piece, whole(note.get("start_index")) or 0, whole(note.get("end_index")) or 0
                 )
                 span = span if span and span[1] > span[0] else None
-                warnings += ["redirect_urls"] if urlsplit(url).netloc == REDIRECTOR else []
+                warnings += ["redirect_urls"] if _host(url) == REDIRECTOR else []
                 warnings += [] if span else ["span_out_of_range"]
                 start, end = (span[0] + len(text), span[1] + len(text)) if span else (None, None)
                 mentions.append(Source(url, note.get("title"), None, start, end))

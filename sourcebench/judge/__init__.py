@@ -1,5 +1,6 @@
 """A judge scores a page: by rules, or by asking a language model."""
 
-from sourcebench.judge.stage import JudgingStopped, judge_study, make_judge
+from sourcebench.judge.endpoint import JudgingStopped
+from sourcebench.judge.stage import judge_study, make_judge, plan_judging
 
-__all__ = ["JudgingStopped", "judge_study", "make_judge"]
+__all__ = ["JudgingStopped", "judge_study", "make_judge", "plan_judging"]

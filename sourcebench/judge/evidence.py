@@ -6,7 +6,7 @@ import csv
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -19,6 +19,12 @@ from sourcebench.records import Link, Packet
 HERE = Path(__file__).parent
 CUES_FILE = HERE / "cues.toml"
 SITES_FILE = HERE / "sites.csv"
+
+# What the rubric calls primary sources: government, university, research.
+PRIMARY = ("government", "academic", "scholarly", "public_body", "institution")
+
+Finding = tuple[int | None, str]  # a score, or none, and what was seen
+Table = Mapping[str, Mapping[str, float]]  # thresholds: metric -> name -> value
 
 # A judge reads no more of a page than this; the rest can't change a verdict, only its cost.
 TEXT_CHARS = 100_000
@@ -54,6 +60,16 @@ _COPYRIGHT = re.compile(
 )
 
 
+def few(items: Sequence[str], most: int = 3) -> str:
+    """Return the first items in one short string."""
+    return ", ".join(items[:most])
+
+
+def step(value: float, *cuts: float) -> int:
+    """Return 1 plus the number of cuts that a value reaches."""
+    return 1 + sum(value >= cut for cut in cuts)
+
+
 @cache
 def cues() -> dict[str, frozenset[tuple[str, ...]]]:
     """Return each list of cue phrases as word tuples."""
@@ -83,7 +99,13 @@ def cue_counts(tokens: list[str]) -> Counter[tuple[str, ...]]:
 
 @cache
 def sites() -> dict[str, str]:
-    """Return the kind of each listed site; top-level domains start with a dot."""
+    """Return the kind of each listed site; top-level domains start with a dot.
+
+    The list holds classes that can be named without looking at a page: agencies, national media,
+    scholarly publishers, public bodies, well-known specialists and brands, hosts of blogs, sites that
+    public bodies or encyclopedia editors name for disinformation, and top-level domains that abuse
+    reports name. All other sites are judged by what their pages show.
+    """
     with SITES_FILE.open(encoding="utf-8", newline="") as lines:
         return {row["site"]: row["kind"] for row in csv.DictReader(lines)}
 
@@ -255,6 +277,16 @@ class Page:
         """Return the kind of the page's site."""
         return host_kind(self.host)
 
+    @cached_property
+    def headings(self) -> frozenset[tuple[str, ...]]:
+        """Return the short lines of the main text as word tuples."""
+        made = (tuple(words(x)) for x in self.text.splitlines() if len(x) <= 60)
+        return frozenset(x for x in made if 0 < len(x) <= 4)
+
+    def headed(self, cue: str) -> list[str]:
+        """Return the phrases of a cue list that stand alone in the main text or outside."""
+        return sorted(" ".join(p) for p in cues()[cue] & (self.labels | self.headings))
+
     def rate(self, cue: str, least: float) -> float:
         """Return the phrases of a cue list per thousand words, of at least `least` words."""
         return 1000 * sum(self.text_cues[p] for p in cues()[cue]) / max(len(self.tokens), least)
@@ -273,8 +305,8 @@ class Page:
         return sorted(" ".join(p) for p in cues()[cue] & self.labels)
 
     @cached_property
-    def cited_sites(self) -> dict[str, str]:
-        """Return the other sites that the main text links to, with their kinds."""
+    def cited(self) -> dict[str, str]:
+        """Return the addresses on other sites that the main text links to, with the kinds of site."""
         own = registered(self.host)
         found: dict[str, str] = {}
         for link in self.links:
@@ -282,7 +314,7 @@ class Page:
             if link.place != "main" or not host or "sponsored" in link.rel:
                 continue
             if registered(host) != own:
-                found.setdefault(registered(host), host_kind(host))
+                found.setdefault(link.url.partition("#")[0], host_kind(host))
         return found
 
     @cached_property
@@ -290,6 +322,11 @@ class Page:
         """Return the marks of scholarly works in the text and outside it, each as often as it stands."""
         found = self.text_cues + self.outside_cues
         return [" ".join(p) for p in sorted(cues()["scholarly_marks"]) for _ in range(found[p])]
+
+    def is_scholarly(self, table: Table) -> bool:
+        """Tell whether this is a scholarly article: it says so in its data, or is built like one."""
+        declared = any("ScholarlyArticle" in str(x.get("@type", "")) for x in self.packet.json_ld)
+        return declared or len(self.headed("scholarly_parts")) >= table["FA"]["headings_5"]
 
     @cached_property
     def subjectivity(self) -> float | None:

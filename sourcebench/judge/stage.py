@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sourcebench.judge.endpoint import JudgingStopped
 from sourcebench.records import JUDGED_PAGES, SCORED, Group, Judge, Packet, Query, Verdict
 from sourcebench.rubric import GROUPS
 from sourcebench.study import Study, StudyError
@@ -14,13 +18,12 @@ from sourcebench.study import Study, StudyError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sourcebench.judge.spending import Estimate
+
 # Outcomes that say nothing about the page: the next run asks again.
 UNSETTLED = ("error", "timeout", "quota")
 _SAVE_EVERY = 500  # tasks between two writes of the table
-
-
-class JudgingStopped(StudyError):
-    """Judging can't go on: no quota, no valid key, or a limit reached. What was judged is kept."""
+_MANY_CUT = 0.03  # share of cut replies from which on the run says what to raise
 
 
 @dataclass(frozen=True)
@@ -40,37 +43,63 @@ def make_judge(study: Study, name: str, **options: Any) -> Judge:
     study
         The study whose settings, as-of date and folder the judge uses.
     name
-        A name under `[judges]`, or `rules`.
+        A name under `[judges]`, or `rules`; `name/2` is the second repetition of a language model.
     options
-        Passed on to the judge: client, clock and random generator of a language model.
+        Passed on to a language model: see `llm.llm_judge`.
 
     Raises
     ------
     StudyError
-        If the judge is not described, or its type is unknown.
+        If the judge is not described, or its settings are wrong.
     """
     known = study.settings.judges
-    table = dict(known.get(name, {"type": "rules"} if name == "rules" else {}))
+    base = name.partition("/")[0]
+    table = dict(known.get(base, {"type": "rules"} if base == "rules" else {}))
     where = study.folder / "study.toml"
     if not table:
-        names = ", ".join(["rules", *known])
-        raise StudyError(f"{where}: no [judges.{name}]; judges are {names}")
+        names = ", ".join(dict.fromkeys(["rules", *known]))
+        raise StudyError(f"{where}: no [judges.{base}]; judges are {names}")
     kind = table.pop("type", None)
-    if kind == "rules":
-        from sourcebench.judge.rules import RulesJudge
+    try:
+        if kind == "rules":
+            return _named(_rules_judge(study, table), name)
+        if kind == "llm":
+            from sourcebench.judge.llm import llm_judge
 
-        return RulesJudge(as_of=study.settings.as_of, **table)
-    raise StudyError(f"{where}: [judges.{name}] type must be rules or llm, found {kind!r}")
+            return llm_judge(study, name, table, **options)
+    except (TypeError, ValueError) as error:
+        raise StudyError(f"{where}: [judges.{base}]: {error}") from None
+    raise StudyError(f"{where}: [judges.{base}] type must be rules or llm, found {kind!r}")
+
+
+def _rules_judge(study: Study, table: dict[str, Any]) -> Judge:
+    """Return the offline judge."""
+    from sourcebench.judge.rules import RulesJudge
+
+    return RulesJudge(as_of=study.settings.as_of, **table)
+
+
+def _named(judge: Judge, name: str) -> Judge:
+    """Give a judge the name that study.toml gives it."""
+    if judge.name != name:
+        judge.name = name
+    return judge
 
 
 def judge_study(
-    study: Study, *, judges: Sequence[str | Judge] | None = None, progress: bool = False
+    study: Study,
+    *,
+    judges: Sequence[str | Judge] | None = None,
+    retry: Collection[str] = (),
+    progress: bool = False,
+    **options: Any,
 ) -> pd.DataFrame:
     """Have every selected source judged, and write the table `judgments`.
 
     Pages are judged once for each query that cites them on the group `content`, and once on
     `credibility` and `usability`. Only pages with a text are judged. Verdicts that are there and
-    still hold are kept; failed ones are asked again.
+    still hold are kept; failed ones are asked again. A language model's replies are on disk, in
+    the study's journal, before the next request is sent, and are never asked for twice.
 
     Parameters
     ----------
@@ -78,34 +107,84 @@ def judge_study(
         A study with the tables queries, citations and packets.
     judges
         Names from study.toml, or judges; by default the one that study.toml names.
+    retry
+        Further outcomes that are asked again: no_verdict, refused, cut ...
     progress
-        Whether to show a progress bar.
+        Whether to show a progress bar, and a summary at the end.
+    options
+        Passed on to language models: limit_tokens, limit_cost, limit_seconds, rng ...
 
     Returns
     -------
     DataFrame
-        The table `judgments`.
+        The table `judgments`. Every verdict the study needs has a row.
 
     Raises
     ------
     JudgingStopped
-        If a judge can't go on; everything judged so far is in the table.
+        If a judge can't go on; everything judged so far is in the table, the rest is marked
+        `quota`, and the next run goes on from there.
     """
-    made = [make_judge(study, j) if isinstance(j, str) else j for j in _chosen(study, judges)]
+    names = [study.settings.judge] if judges is None else judges
+    made = [j for name in names for j in _repetitions(study, name, options)]
     tasks = tasks_of(study)
     packets, queries = load_packets(study), load_queries(study)
-    rows = _kept_rows(study, made, tasks)
+    rows, old = _kept_rows(study, made, tasks, (*UNSETTLED, *retry))
+    run = _Run(study, packets, queries, rows, progress)
     try:
         for judge in made:
-            _judge_all(study, judge, tasks, packets, queries, rows, progress)
+            if hasattr(judge, "again"):
+                judge.again = _asked_again(judge.name, old, retry)
+            run.judge_all(judge, tasks)
     finally:
-        _save(study, rows)
+        run.save()
     return study.load("judgments")
 
 
-def _chosen(study: Study, judges: Sequence[str | Judge] | None) -> Sequence[str | Judge]:
-    """Return the judges asked for, else the study's own."""
-    return [study.settings.judge] if judges is None else judges
+def _repetitions(study: Study, name: str | Judge, options: dict[str, Any]) -> list[Judge]:
+    """Return the judges behind a name: as many as it has repeats."""
+    if not isinstance(name, str):
+        return [name]
+    first = make_judge(study, name, **options)
+    repeats = getattr(getattr(first, "settings", None), "repeats", 1) if "/" not in name else 1
+    return [first, *(make_judge(study, f"{name}/{n}", **options) for n in range(2, repeats + 1))]
+
+
+def plan_judging(
+    study: Study, *, judges: Sequence[str] | None = None, **options: Any
+) -> list[Estimate]:
+    """Return what judging would cost, without sending anything; no key is needed.
+
+    `spending.describe` puts the result into words.
+
+    Parameters
+    ----------
+    study, judges, options
+        As for `judge_study`.
+
+    Returns
+    -------
+    list of Estimate
+        One for each repetition of each language model; offline judges cost nothing.
+    """
+    from sourcebench.judge.spending import PlannedCall, estimate
+
+    packets, queries = load_packets(study), load_queries(study)
+    known, coming = tasks_of(study), _tasks_to_come(study)
+    estimates = []
+    for name in [study.settings.judge] if judges is None else judges:
+        for judge in _repetitions(study, name, options):
+            if not hasattr(judge, "planned"):
+                continue
+            calls = [
+                judge.planned(
+                    t.group, queries.get(t.query_id), Packet.from_dict(packets[t.page_id])
+                )
+                for t in known
+            ]
+            calls += [PlannedCall(t.page_id, None, judge.settings.max_tokens) for t in coming]
+            estimates.append(estimate(judge.name, calls, judge.settings.price))
+    return estimates
 
 
 # --- what has to be judged -----------------------------------------------------------------------
@@ -113,20 +192,27 @@ def _chosen(study: Study, judges: Sequence[str | Judge] | None) -> Sequence[str 
 
 def tasks_of(study: Study) -> list[Task]:
     """Return the calls a study needs, group by group and page by page, so that prompts share a start."""
+    return _tasks(study, lambda page, judged, there: page in judged)
+
+
+def _tasks_to_come(study: Study) -> list[Task]:
+    """Return the calls on pages that are not fetched or extracted yet."""
+    return _tasks(study, lambda page, judged, there: page not in there)
+
+
+def _tasks(study: Study, keep: Callable[[str, Collection, Collection], bool]) -> list[Task]:
+    """Return the calls on the pages that `keep` keeps."""
     from sourcebench.selection import pairs_to_judge
 
-    judged = set(load_packets(study))
+    judged, there = set(load_packets(study)), set(study.load("packets")["page_id"])
     pairs = pairs_to_judge(study)
     pages = set(pairs["page_id"])
     if study.has("labels"):
         pages |= set(study.load("labels")["page_id"])
-    content = [
-        Task("content", query, page)
-        for page, query in sorted(zip(pairs["page_id"], pairs["query_id"], strict=True))
-        if page in judged
-    ]
-    by_page = sorted(pages & judged)
-    return content + [Task(g, "", page) for g in ("credibility", "usability") for page in by_page]
+    cited = sorted(zip(pairs["page_id"], pairs["query_id"], strict=True))
+    tasks = [Task("content", query, page) for page, query in cited]
+    tasks += [Task(g, "", page) for g in ("credibility", "usability") for page in sorted(pages)]
+    return [task for task in tasks if keep(task.page_id, judged, there)]
 
 
 def load_packets(study: Study) -> dict[str, dict[str, Any]]:
@@ -149,27 +235,44 @@ def load_queries(study: Study) -> dict[str, Query]:
 # --- which verdicts still hold -------------------------------------------------------------------
 
 
-def _kept_rows(study: Study, judges: Sequence[Judge], tasks: Sequence[Task]) -> dict[tuple, dict]:
-    """Return the rows that hold: other judges' ones, and settled ones under the same wording."""
+def _kept_rows(
+    study: Study, judges: Sequence[Judge], tasks: Sequence[Task], open_: Collection[str]
+) -> tuple[dict[tuple, dict], list[dict]]:
+    """Return the rows that hold, by what they are about, and the ones that do not.
+
+    Other judges' rows hold, and settled ones under the same wording.
+    """
     frame = study.load("judgments").astype(object)
     frame = frame.where(frame.notna(), None)
     hashes = {(j.name, g): j.prompt_hash(g) for j in judges for g in GROUPS}
-    group_of = {code: group for group, codes in GROUPS.items() for code in codes}
     wanted = {(task.group, task.query_id, task.page_id) for task in tasks}
     stale = _pages_are_newer(study)
-    kept = {}
+    kept, dropped = {}, []
     for row in frame.to_dict(orient="records"):
-        group = group_of[row["metric"]]
+        group = _GROUP_OF[row["metric"]]
         ours = (row["judge"], group) in hashes
         if ours and (
             stale
-            or row["outcome"] in UNSETTLED
+            or row["outcome"] in open_
             or row["prompt_hash"] != hashes[row["judge"], group]
             or (group, row["query_id"] or "", row["page_id"]) not in wanted
         ):
-            continue
-        kept[_key(row)] = row
-    return kept
+            dropped.append(row)
+        else:
+            kept[_key(row)] = row
+    return kept, dropped
+
+
+_GROUP_OF = {code: group for group, codes in GROUPS.items() for code in codes}
+
+
+def _asked_again(judge: str, rows: Iterable[dict], retry: Collection[str]) -> frozenset[tuple]:
+    """Return the tasks whose settled replies the user wants to have anew."""
+    return frozenset(
+        (_GROUP_OF[row["metric"]], row["query_id"] or "", row["page_id"])
+        for row in rows
+        if row["judge"] == judge and row["outcome"] in retry
+    )
 
 
 def _pages_are_newer(study: Study) -> bool:
@@ -189,32 +292,83 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str, str]:
 # --- judging -------------------------------------------------------------------------------------
 
 
-def _judge_all(study, judge, tasks, packets, queries, rows, progress) -> None:
-    """Have one judge do what is missing, adding to `rows` as verdicts come in."""
-    missing = [
-        task
-        for task in tasks
-        if any(
-            (judge.name, task.query_id, task.page_id, code) not in rows
-            for code in GROUPS[task.group]
-        )
-    ]
+@dataclass
+class _Run:
+    """One run of the stage: what it reads, and the rows it adds to."""
 
-    def work(task: Task) -> list[Verdict]:
-        packet = Packet.from_dict(packets[task.page_id])
-        return judge.judge(task.group, queries.get(task.query_id), packet)
+    study: Study
+    packets: dict[str, dict[str, Any]]
+    queries: dict[str, Query]
+    rows: dict[tuple, dict[str, Any]]
+    progress: bool
 
-    from tqdm import tqdm
+    def judge_all(self, judge: Judge, tasks: Sequence[Task]) -> None:
+        """Have one judge do what is missing; what a stop leaves undone is a row too."""
+        missing = [task for task in tasks if not self._is_done(judge, task)]
+        if not missing:
+            return
+        try:
+            with judge if hasattr(judge, "__enter__") else nullcontext():
+                if hasattr(judge, "prepare"):
+                    judge.prepare()
+                self._work_through(judge, missing)
+        except JudgingStopped as stop:
+            left = [task for task in missing if not self._is_done(judge, task)]
+            for task in left:
+                why = f"not asked: {stop}"
+                self._add(judge, task, [Verdict(c, None, why, "quota") for c in GROUPS[task.group]])
+            raise JudgingStopped(
+                f"{stop} ({len(missing) - len(left)} of {len(missing)} calls done and kept; "
+                "run again to go on)"
+            ) from None
 
-    bar = tqdm(total=len(missing), desc=judge.name, disable=not progress)
-    with bar:
-        found = in_threads(work, missing, getattr(judge, "concurrency", 1))
-        for done, (task, verdicts) in enumerate(found, start=1):
-            for row in _rows(judge, task, verdicts):
-                rows[_key(row)] = row
-            bar.update()
-            if done % _SAVE_EVERY == 0:
-                _save(study, rows)
+    def _work_through(self, judge: Judge, missing: Sequence[Task]) -> None:
+        """Have the missing tasks judged, and keep the rows as they come in."""
+        from tqdm import tqdm
+
+        def work(task: Task) -> list[Verdict]:
+            packet = Packet.from_dict(self.packets[task.page_id])
+            return judge.judge(task.group, self.queries.get(task.query_id), packet)
+
+        with tqdm(total=len(missing), desc=judge.name, disable=not self.progress) as bar:
+            found = in_threads(work, missing, getattr(judge, "concurrency", 1))
+            for done, (task, verdicts) in enumerate(found, start=1):
+                self._add(judge, task, verdicts)
+                if hasattr(judge, "progress"):
+                    bar.set_postfix_str(judge.progress(), refresh=False)
+                bar.update()
+                if done % _SAVE_EVERY == 0:
+                    self.save()
+            if self.progress:
+                bar.write(self.summary(judge))
+
+    def _is_done(self, judge: Judge, task: Task) -> bool:
+        """Whether all verdicts of a task are there."""
+        codes = GROUPS[task.group]
+        return all((judge.name, task.query_id, task.page_id, code) in self.rows for code in codes)
+
+    def _add(self, judge: Judge, task: Task, verdicts: Iterable[Verdict]) -> None:
+        """Add the rows of a task."""
+        for row in _rows(judge, task, verdicts):
+            self.rows[_key(row)] = row
+
+    def save(self) -> None:
+        """Write the table in an order that does not depend on who was ready first."""
+        order = list(_GROUP_OF)
+        keys = sorted(self.rows, key=lambda key: (*key[:3], order.index(key[3])))
+        if keys or self.study.has("judgments"):
+            self.study.save("judgments", [self.rows[key] for key in keys])
+
+    def summary(self, judge: Judge) -> str:
+        """Return outcomes, tokens and cost of a judge in words, and what should be changed."""
+        outcomes = Counter(r["outcome"] for r in self.rows.values() if r["judge"] == judge.name)
+        counted = ", ".join(f"{n} {outcome}" for outcome, n in outcomes.most_common())
+        lines = [f"{judge.name}: {counted}"]
+        if hasattr(judge, "spending"):
+            lines.append(f"this run: {judge.spending}")
+        if outcomes["cut"] > _MANY_CUT * outcomes.total():
+            lines.append("many replies were cut off at the output limit: raise max_tokens")
+        return "; ".join(lines)
 
 
 def _rows(judge: Judge, task: Task, verdicts: Iterable[Verdict]) -> Iterator[dict[str, Any]]:
@@ -229,8 +383,11 @@ def _rows(judge: Judge, task: Task, verdicts: Iterable[Verdict]) -> Iterator[dic
             "page_id": task.page_id,
             "metric": code,
             "score": verdict.score if verdict.outcome in SCORED else None,
-            "reason": verdict.reason,
+            "reason": verdict.reason or None,
             "outcome": verdict.outcome,
+            "model": verdict.model or None,
+            "judged_at": verdict.judged_at or None,
+            "flags": " ".join(verdict.flags) or None,
         }
 
 
@@ -252,8 +409,6 @@ class _Crew:
     """Threads that share one list of tasks."""
 
     def __init__(self, work: Callable[[Task], Any], tasks: Sequence[Task]):
-        import queue
-
         self._work, self._tasks = work, iter(tasks)
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._done: queue.SimpleQueue = queue.SimpleQueue()
@@ -293,11 +448,3 @@ class _Crew:
             self._stop.set()
         if failure is not None:
             raise failure
-
-
-def _save(study: Study, rows: dict[tuple, dict[str, Any]]) -> None:
-    """Write the table in an order that does not depend on who was ready first."""
-    order = list(GROUPS["content"] + GROUPS["credibility"] + GROUPS["usability"])
-    keys = sorted(rows, key=lambda key: (*key[:3], order.index(key[3])))
-    if keys or study.has("judgments"):
-        study.save("judgments", [rows[key] for key in keys])

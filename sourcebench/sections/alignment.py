@@ -1,20 +1,32 @@
-"""Section 3: does the judge score as a careful reader does?"""
+"""Section 3: does the judge score as a careful reader does, and what follows for the systems?"""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from sourcebench.agreement import agreement, match_labels
-from sourcebench.render import interval, rounded
-from sourcebench.rubric import CODES
+from sourcebench.agreement import (
+    Agreement,
+    agreement,
+    intraclass_correlations,
+    match_labels,
+    ordinal_alpha,
+    panel_ceiling,
+)
+from sourcebench.correction import Heterogeneity, label_corrected_means
+from sourcebench.intervals import cluster_mean, weighted_score
+from sourcebench.render import DASH, interval, rounded
+from sourcebench.rubric import CODES, QUERY_LEVEL
 from sourcebench.study import Study
-from sourcebench.tables import PaperTable, judge_name, not_measured
+from sourcebench.tables import LIMITS, PaperTable, judge_name, labels_of, not_measured, p_text
 
 _COLUMNS = ("Metric", "Labels", "MAE", "Best constant", "Skill", "Bias", "Within one", "QWK", "AC2")
+NO_LABELS = "the study has no labels"
 
 
-def judged_and_labelled(study: Study, annotator: str | None = None) -> pd.DataFrame:
-    """Return one row a label with the score of the study's judge beside it.
+def judged_and_labelled(
+    study: Study, annotator: str | None = None, judge: str | None = None
+) -> pd.DataFrame:
+    """Return one row a label with a judge's score beside it.
 
     Parameters
     ----------
@@ -22,70 +34,312 @@ def judged_and_labelled(study: Study, annotator: str | None = None) -> pd.DataFr
         A study with judgments and, for any rows, labels.
     annotator
         Keep the labels of this reader; by default the first by name, and never a mixture.
+    judge
+        Name of the judge; by default the one that `study.toml` reports.
 
     Returns
     -------
     DataFrame
         annotator, metric, query_id, page_id, cluster, human, judge and `label` (the reader's score).
     """
-    labels, judgments = study.load("labels"), study.load("judgments")
+    labels = study.load("labels")
     labels = labels[labels["annotator"] == (annotator or reader(study))]
-    mine = judgments[judgments["judge"] == study.settings.judge]
+    return _matched(study, labels, judge or study.settings.judge)
+
+
+def _matched(study: Study, labels: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """Return the labels with the scores of one judge beside them."""
+    judgments = study.load("judgments")
+    mine = judgments[judgments["judge"] == judge]
     pairs = match_labels(mine.astype({"score": "Float64"}), labels)
     pairs[["human", "judge"]] = pairs[["human", "judge"]].astype("float64")
     return pairs.assign(label=pairs["human"])
 
 
+def readers(study: Study) -> list[str]:
+    """Return the names of those who gave labels."""
+    return sorted(study.load("labels")["annotator"].unique())
+
+
 def reader(study: Study) -> str:
     """Return the name of the reader whose labels are compared."""
-    names = sorted(study.load("labels")["annotator"].unique())
-    return names[0] if names else "nobody"
+    return next(iter(readers(study)), "nobody")
+
+
+def judges(study: Study) -> list[str]:
+    """Return the judges with verdicts, the one that the study reports first; no repetitions."""
+    names = {name for name in study.load("judgments")["judge"].unique() if "/" not in name}
+    return sorted(names, key=lambda name: (name != study.settings.judge, name))
+
+
+def who_labelled(study: Study) -> str:
+    """Say whose labels are used, and what they are where it is known."""
+    name = reader(study)
+    if name == "page-author":
+        return f"Labels by {name}: what those who wrote the pages intended, not what readers found."
+    return f"Labels by {name}."
 
 
 def alignment_title(study: Study) -> str:
     """Return the heading of this section's table and figure."""
-    return f"judge ({judge_name(study)}) against {reader(study)}: {study.label}"
+    return f"Judge ({judge_name(study)}) against {reader(study)}: {study.label}"
 
 
 def alignment_table(study: Study, pairs: pd.DataFrame) -> PaperTable:
-    """Table 3: error, bias and skill of the judge against a reader, metric by metric."""
+    """Table 3: error, bias, agreement and skill of the judge against a reader, metric by metric."""
     title = f"Table 3. {alignment_title(study)}"
     if pairs.empty:
-        return not_measured("table-03-alignment", title, _COLUMNS, "the study has no labels")
-    rows, cells = [], []
-    for code in CODES:
-        mine = pairs[pairs["metric"] == code]
-        a = agreement(mine)
-        rows.append(_row(code, a, len(mine)))
-        cells.append(
-            {
-                "Metric": code,
-                "Labels": f"{a.items} of {len(mine)}",
-                "MAE": f"{rounded(a.mae.value)}\n{interval(a.mae.low, a.mae.high)}",
-                "Best constant": rounded(a.best_constant),
-                "Skill": rounded(a.skill),
-                "Bias": f"{rounded(a.bias.value)}\n{interval(a.bias.low, a.bias.high)}",
-                "Within one": rounded(100 * a.within_one.value, 0) + "%",
-                "QWK": rounded(a.qwk),
-                "AC2": rounded(a.ac2),
-            }
-        )
-    skill = pd.Series([row["skill"] for row in rows]).mean()
+        return not_measured("table-03-alignment", title, _COLUMNS, NO_LABELS)
+    results = {code: pairs[pairs["metric"] == code] for code in CODES}
+    rows = [_row(code, agreement(mine), mine) for code, mine in results.items()]
+    data = pd.DataFrame(rows)
+    shown = pd.DataFrame([_cells(row) for row in rows])
+    skill = data["skill"].mean()
     note = (
         "MAE: mean absolute error, with 95% interval clustered by query (by page for page-level "
         "metrics). Best constant: the error of always giving the reader's median. Skill: 1 - MAE / "
         f"best constant; mean over metrics {rounded(skill)}. Bias: judge minus reader. QWK: quadratic "
-        f"weighted kappa. Labels by {reader(study)}."
+        "weighted kappa. AC2: Gwet, quadratic weights. Alpha: Krippendorff, ordinal. ICC: two-way, "
+        f"single rater, absolute agreement. {who_labelled(study)}"
     )
-    return PaperTable("table-03-alignment", title, pd.DataFrame(rows), pd.DataFrame(cells), note)
+    return PaperTable("table-03-alignment", title, data, shown, note)
 
 
-def _row(code: str, a, labels: int) -> dict[str, float | int | str]:
+def _row(code: str, a: Agreement, pairs: pd.DataFrame) -> dict[str, float | int | str]:
     """Return one metric's agreement in full precision."""
-    row: dict[str, float | int | str] = {"metric": code, "items": a.items, "labels": labels}
+    row: dict[str, float | int | str] = {"metric": code, "items": a.items, "labels": len(pairs)}
     for name in ("mae", "bias", "exact", "within_one"):
         e = getattr(a, name)
         row |= {name: e.value, f"{name}_low": e.low, f"{name}_high": e.high}
     for name in ("best_constant", "skill", "qwk", "kappa_linear", "ac2", "alpha"):
         row[name] = getattr(a, name)
-    return row | {"note": a.note}
+    icc = intraclass_correlations(pairs[["human", "judge"]].to_numpy(float))["ICC(2,1)"]
+    return row | {"icc": float(icc), "note": a.note}
+
+
+def _cells(row: dict[str, float | int | str]) -> dict[str, str]:
+    """Return one metric's agreement as cells."""
+    within = row["within_one"]
+    return {
+        "Metric": row["metric"],
+        "Labels": f"{row['items']} of {row['labels']}",
+        "MAE": _with_interval(row, "mae"),
+        "Best constant": rounded(row["best_constant"]),
+        "Skill": rounded(row["skill"]),
+        "Bias": _with_interval(row, "bias"),
+        "Within one": rounded(100 * within, 0) + "%" if within == within else DASH,
+        "QWK": rounded(row["qwk"]),
+        "AC2": rounded(row["ac2"]),
+        "Alpha": rounded(row["alpha"]),
+        "ICC": rounded(row["icc"]),
+    }
+
+
+def _with_interval(row: dict, name: str, digits: int = 2) -> str:
+    """Return a value with its interval below it."""
+    ends = interval(row[f"{name}_low"], row[f"{name}_high"], digits)
+    return f"{rounded(row[name], digits)}\n{ends}"
+
+
+# Several judges, several readers, several repetitions
+
+
+def judges_table(study: Study) -> PaperTable:
+    """Return error and skill of every judge of the study against the same reader, side by side."""
+    name, title = "table-03-judges", f"Judges against {reader(study)}: {study.label}"
+    names = judges(study)
+    if reader(study) == "nobody":
+        return not_measured(name, title, ("Metric", "MAE", "Skill"), NO_LABELS)
+    if len(names) < 2:
+        reason = f"only one judge gave verdicts ({', '.join(names) or 'none'})"
+        return not_measured(name, title, ("Metric", "MAE", "Skill"), reason)
+    rows, columns = [], {"Metric": list(CODES)}
+    for judge in names:
+        pairs = judged_and_labelled(study, judge=judge)
+        mine = [pairs[pairs["metric"] == code] for code in CODES]
+        own = [_row(code, agreement(p), p) for code, p in zip(CODES, mine, strict=True)]
+        rows += [{"judge": judge, **row} for row in own]
+        columns[f"{judge}: MAE"] = [
+            f"{_with_interval(row, 'mae')}\n{row['items']} of {row['labels']}" for row in own
+        ]
+        columns[f"{judge}: skill"] = [rounded(row["skill"]) for row in own]
+    note = (
+        "Each judge's verdicts are kept apart and never mixed. MAE with 95% interval clustered by query; "
+        f"n of N: labels with a verdict of that judge. {who_labelled(study)}"
+    )
+    return PaperTable(name, title, pd.DataFrame(rows), pd.DataFrame(columns), note)
+
+
+def ceiling_table(study: Study) -> PaperTable:
+    """Return how far readers are from each other, beside the judge measured by the same panel."""
+    name = "table-03-ceiling"
+    title = f"What readers agree on, and judge ({judge_name(study)}): {study.label}"
+    columns = ("Metric", "Items", "Reader error", "Judge error", "Judge minus reader")
+    names = readers(study)
+    if len(names) < 2:
+        there = "only one labelled" if names else NO_LABELS
+        reason = f"a ceiling needs two readers of the same items; {there}"
+        return not_measured(name, title, columns, reason)
+    pairs = _matched(study, study.load("labels"), study.settings.judge)
+    rows = [_ceiling(code, pairs[pairs["metric"] == code]) for code in CODES]
+    data = pd.concat(rows, ignore_index=True)
+    everyone = data[data["annotator"] == "all"]
+    shown = pd.DataFrame(
+        {
+            "Metric": everyone["metric"],
+            "Items": everyone["items"].astype(int),
+            "Reader error": [rounded(v) for v in everyone["human_mae"]],
+            "Judge error": [rounded(v) for v in everyone["judge_mae"]],
+            "Judge minus reader": [
+                _with_interval(row, "excess") for row in everyone.to_dict(orient="records")
+            ],
+            "Reader skill": [rounded(v) for v in everyone["human_skill"]],
+            "Judge skill": [rounded(v) for v in everyone["judge_skill"]],
+            "Alpha of readers": [rounded(v) for v in everyone["alpha"]],
+            "ICC of readers": [rounded(v) for v in everyone["icc"]],
+        }
+    )
+    note = (
+        "Every reader is left out in turn; reader and judge are compared with the mean of the other "
+        "readers on the same items. Items: pairs of an item and the reader left out. ICC: two-way, "
+        f"single rater, of the items that all read. Readers: {', '.join(names)}."
+    )
+    return PaperTable(name, title, data, shown, note)
+
+
+def _ceiling(code: str, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the ceiling of one metric with the agreement of the readers among themselves."""
+    scores = pairs.pivot_table(
+        index=["query_id", "page_id"], columns="annotator", values="human"
+    ).to_numpy(float)
+    icc = intraclass_correlations(scores)["ICC(2,1)"] if scores.size else float("nan")
+    alpha = ordinal_alpha(scores.T) if scores.size else float("nan")
+    table = panel_ceiling(pairs).reset_index()
+    table.insert(0, "metric", code)
+    return table.assign(alpha=alpha, icc=float(icc))
+
+
+def noise_table(study: Study) -> PaperTable:
+    """Return how far the reported judge is from itself when it judges the same pages again."""
+    name, title = "table-03-noise", f"The judge ({judge_name(study)}) against itself: {study.label}"
+    columns = ("Metric", "Verdicts", "Mean difference", "Equal")
+    first, judgments = study.settings.judge, study.load("judgments")
+    again = judgments[judgments["judge"].str.startswith(f"{first}/")]
+    if again.empty:
+        fixed = first == "rules"
+        reason = "fixed rules give the same verdict every time" if fixed else "it judged once"
+        return not_measured(name, title, columns, reason)
+    labels = again.rename(columns={"judge": "annotator"}).astype({"score": "Float64"})
+    pairs = _matched(study, labels, first)
+    rows = []
+    for code in CODES:
+        mine = pairs[pairs["metric"] == code]
+        a = agreement(mine)
+        ends = {"mae_low": a.mae.low, "mae_high": a.mae.high, "exact": a.exact.value}
+        rows.append(
+            {"metric": code, "items": a.items, "verdicts": len(mine), "mae": a.mae.value, **ends}
+        )
+    shown = pd.DataFrame(
+        {
+            "Metric": row["metric"],
+            "Verdicts": f"{row['items']} of {row['verdicts']}",
+            "Mean difference": _with_interval(row, "mae"),
+            "Equal": rounded(100 * row["exact"], 0) + "%",
+        }
+        for row in rows
+    )
+    note = (
+        f"Repetitions: {', '.join(sorted(again['judge'].unique()))}. Mean absolute difference from "
+        f"{first}, with 95% interval clustered by query. Smaller differences between judge and reader "
+        "than this are noise of the judge."
+    )
+    return PaperTable(name, title, pd.DataFrame(rows), shown, note)
+
+
+# What the labels say about the systems
+
+
+def labelled_sources(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
+    """Return the sources with `label`: the weighted score that one reader's labels give.
+
+    Missing where the reader did not label all eight metrics of the source.
+    """
+    labels = study.load("labels")
+    labels = labels[labels["annotator"] == reader(study)]
+    given = pd.DataFrame(index=sources.index)
+    for code in CODES:
+        on = ["query_id", "page_id"] if code in QUERY_LEVEL else ["page_id"]
+        mine = labels.loc[labels["metric"] == code, [*on, "score"]]
+        score = sources[on].merge(mine, on=on, how="left")["score"]
+        given[code] = score.astype("float64").to_numpy()
+    return sources.assign(label=weighted_score(given))
+
+
+def anchored_table(study: Study, sources: pd.DataFrame) -> PaperTable:
+    """Return every system's weighted mean as judged, and corrected by the labels of its sources."""
+    name = "table-03-anchored-leaderboard"
+    title = f"Weighted score, corrected by labels: {study.label}; judge: {judge_name(study)}"
+    columns = ("System", "Judge alone", "Corrected", "Correction", "Labelled")
+    frame = labelled_sources(study, sources)
+    if not frame["label"].notna().any():
+        reason = NO_LABELS if reader(study) == "nobody" else "no source has labels on every metric"
+        return not_measured(name, title, columns, reason)
+    table, q = label_corrected_means(frame, judge="weighted")
+    labels, queries = labels_of(study), study.load("queries")
+    table = table.reindex(list(labels)).rename_axis("system").reset_index()
+    rows = []
+    for row in table.to_dict(orient="records"):
+        mine = frame[frame["system"] == row["system"]]
+        alone = cluster_mean(mine, "weighted", queries=queries, limits=LIMITS["weighted"])
+        ends = {"judge_low": alone.low, "judge_high": alone.high, "judge_n": alone.n}
+        rows.append(row | {"judge": alone.value, **ends, "expected": len(mine)})
+    data = pd.DataFrame(rows).drop(columns="judge_mean")
+    data[["n", "clusters"]] = data[["n", "clusters"]].fillna(0).astype(int)
+    data = data.sort_values(["value", "system"], ascending=[False, True], ignore_index=True)
+    shown = pd.DataFrame(
+        {
+            "System": data["system"].map(labels),
+            "Judge alone": [_with_interval(r, "judge", 1) for r in data.to_dict(orient="records")],
+            "Corrected": [
+                f"{rounded(r.value, 1)}\n{interval(r.low, r.high, 1)}" for r in data.itertuples()
+            ],
+            "Correction": [_correction(r.rectifier, r.rectifier_se) for r in data.itertuples()],
+            "Labelled": [f"{r.n} of {r.judge_n}" for r in data.itertuples()],
+        }
+    )
+    return PaperTable(name, title, data, shown, _anchored_note(study, frame, q))
+
+
+def _correction(value: float, se: float) -> str:
+    """Return a correction with its standard error."""
+    return f"{rounded(value, 1)} ± {rounded(se, 1)}" if se == se else DASH
+
+
+def _anchored_note(study: Study, frame: pd.DataFrame, q: Heterogeneity) -> str:
+    """Return what the corrected means rest on, and when they hold."""
+    judged = frame[frame["weighted"].notna()]
+    both = int(judged["label"].notna().sum())
+    share = both / len(judged)
+    parts = [
+        "Corrected: judge mean plus the mean of label minus judge (prediction-powered, lambda = 1), "
+        "95% t interval clustered by query. Correction: with its standard error.",
+        who_labelled(study),
+        f"{both} of {len(judged)} judged sources ({share:.0%}) are labelled on all eight metrics.",
+    ]
+    if both < len(judged):
+        parts.append(
+            "Warning: this holds only if the labelled sources are a random sample of each system's "
+            "sources; nothing in the study says that they are."
+        )
+    else:
+        parts.append(
+            "With every judged source labelled, the corrected mean is the mean of the labels."
+        )
+    if q.p == q.p:
+        verdict = "differs between systems" if q.p < 0.05 else "is not shown to differ"
+        equals = "" if p_text(q.p).startswith("<") else "= "
+        parts.append(
+            f"Cochran's Q of the corrections: {rounded(q.q, 1)} with {q.df} degrees of freedom, p "
+            f"{equals}{p_text(q.p)}: the judge's bias {verdict}. Systems share pages, so Q is a guide."
+        )
+    return " ".join(parts)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from sourcebench.figures import profile
 from sourcebench.intervals import cluster_mean
-from sourcebench.schema import CATEGORIES
+from sourcebench.schema import in_order
 from sourcebench.study import Study
 from sourcebench.tables import INTERVALS, LIMITS, PaperTable, grid, judge_name, labels_of
 
@@ -40,7 +40,7 @@ def category_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for system in labels:
         mine = sources[sources["system"] == system]
-        for category in [c for c in CATEGORIES if (queries["category"] == c).any()]:
+        for category in in_order(queries["category"]):
             asked = queries[queries["category"] == category]
             part = mine[mine["category"] == category]
             e = cluster_mean(part, "weighted", queries=asked, limits=LIMITS["weighted"])

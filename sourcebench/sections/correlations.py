@@ -8,9 +8,8 @@ import pandas as pd
 
 from sourcebench.figures import heatmap, metric_square
 from sourcebench.render import interval, rounded
-from sourcebench.sections.leaderboard import p_text
 from sourcebench.study import Study
-from sourcebench.tables import PaperTable, judge_name
+from sourcebench.tables import PaperTable, judge_name, p_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

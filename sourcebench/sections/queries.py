@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sourcebench.schema import CATEGORIES
+from sourcebench.schema import in_order
 from sourcebench.study import Study
 from sourcebench.tables import PaperTable
 
@@ -26,9 +26,9 @@ def query_table(study: Study) -> PaperTable:
         .agg(queries=("query_id", "size"), gold_answers=("gold_answer", "count"))
         .reset_index()
     )
-    counts["order"] = counts["category"].map(CATEGORIES.index)
+    counts["order"] = counts["category"].map(in_order(counts["category"]).index)
     counts = counts.sort_values(["order", "dataset"], ignore_index=True).drop(columns="order")
-    counts["intent"] = counts["category"].map(_INTENT)
+    counts["intent"] = counts["category"].map(lambda name: _INTENT.get(name, ""))
     total = {"category": "total", "dataset": "", "intent": ""}
     total |= {name: int(counts[name].sum()) for name in ("queries", "gold_answers")}
     data = pd.concat([counts, pd.DataFrame([total])], ignore_index=True)

@@ -9,7 +9,6 @@ import pandas as pd
 from sourcebench.ranks import holm, p_value, paired_difference
 from sourcebench.render import interval, rounded
 from sourcebench.rubric import CODES
-from sourcebench.sections.leaderboard import p_text
 from sourcebench.study import Study
 from sourcebench.tables import (
     HEADINGS,
@@ -20,6 +19,7 @@ from sourcebench.tables import (
     judge_name,
     labels_of,
     not_measured,
+    p_text,
 )
 
 

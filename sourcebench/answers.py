@@ -1,0 +1,105 @@
+"""Answers as rows of a study: the tables `answers` and `citations`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sourcebench.replies import Answer, Citation
+
+if TYPE_CHECKING:
+    from sourcebench.study import Study
+
+KEY = ["system", "query_id", "run"]
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def answer_row(answer: Answer) -> dict[str, Any]:
+    """Return the row of the table `answers`."""
+    reply = answer.reply
+    return {
+        "system": answer.system,
+        "query_id": answer.query_id,
+        "run": answer.run,
+        "outcome": reply.outcome,
+        "text": storable(reply.text),
+        "model": reply.model or None,
+        "asked_at": answer.asked_at or None,
+        "usage": dict(reply.usage) if reply.usage else None,
+        "reason": storable(reply.reason),
+    }
+
+
+def storable(text: str | None) -> str | None:
+    """Return a text that can be written as UTF-8, of the same length, or None for an empty one."""
+    return _SURROGATES.sub("\ufffd", text) if text else None
+
+
+def citation_rows(answer: Answer) -> list[dict[str, Any]]:
+    """Return the rows of the table `citations`.
+
+    The table's key needs one rank a row. Sources keep the order of their first mention; further
+    mentions follow after the last source, so the best rank of a page is its source's rank.
+    """
+    first: dict[int, Citation] = {}
+    later = []
+    for citation in answer.reply.citations:
+        if citation.rank in first:
+            later.append(citation)
+        else:
+            first[citation.rank] = citation
+    ordered = [*(first[rank] for rank in sorted(first)), *later]
+    return [_citation_row(answer, c, place) for place, c in enumerate(ordered, start=1)]
+
+
+def _citation_row(answer: Answer, citation: Citation, rank: int) -> dict[str, Any]:
+    """Return one row of the table `citations`, with the passage its span covers."""
+    spanned = citation.start is not None
+    passage = answer.reply.text[citation.start : citation.end] if spanned else None
+    return {
+        "system": answer.system,
+        "query_id": answer.query_id,
+        "run": answer.run,
+        "rank": rank,
+        "url": storable(citation.url),
+        "title": storable(citation.title),
+        "cited_text": storable(passage),
+        "start": citation.start,
+        "end": citation.end,
+    }
+
+
+def store_answers(
+    study: Study, answers: Sequence[Answer], new_queries: Sequence[Mapping[str, Any]] = ()
+) -> None:
+    """Write answers and citations, in place of those of the same system, query and run."""
+    import pandas as pd
+
+    if new_queries:
+        study.save("queries", _joined(study.load("queries"), new_queries))
+    given = pd.DataFrame([(a.system, a.query_id, a.run) for a in answers], columns=KEY)
+    taken = pd.MultiIndex.from_frame(given)
+    for name, rows in (
+        ("citations", [row for answer in answers for row in citation_rows(answer)]),
+        ("answers", [answer_row(answer) for answer in answers]),
+    ):
+        kept = study.load(name)
+        if len(kept):
+            kept = kept[~pd.MultiIndex.from_frame(kept[KEY].astype({"run": int})).isin(taken)]
+        study.save(name, _joined(kept, rows))
+
+
+def store_judgments(study: Study, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write verdicts that came with answers, in place of those of the same judges."""
+    if not rows:
+        return
+    kept = study.load("judgments")
+    kept = kept[~kept["judge"].isin({row["judge"] for row in rows})]
+    study.save("judgments", _joined(kept, rows))
+
+
+def _joined(frame, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of a frame, with None for what is missing, and further rows."""
+    kept = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+    return [*kept, *rows]

@@ -1,0 +1,192 @@
+"""The table of fetches and the snapshots beside it, written together and safe from a kill."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sourcebench.schema import TABLES
+from sourcebench.snapshots import (
+    Snapshot,
+    index_snapshots,
+    open_snapshots,
+    read_snapshot,
+    sort_snapshots,
+)
+from sourcebench.study import WARC, Study, StudyError, write_atomic
+from sourcebench.urls import page_id
+
+Row = dict[str, Any]
+
+_FETCHES = TABLES["fetches"]
+
+
+def now_utc() -> datetime:
+    """Return the present, UTC."""
+    return datetime.now(UTC)
+
+
+def iso_time(time: datetime) -> str:
+    """Return a time as tables hold it: ISO 8601, UTC, whole seconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def cited_pages(study: Study) -> dict[str, str]:
+    """Return each cited page's identity with the address to ask for: the first one cited."""
+    pages: dict[str, str] = {}
+    for url in study.load("citations")["url"]:
+        pages.setdefault(page_id(url), url)
+    return pages
+
+
+def collection_day(study: Study) -> str:
+    """Return when the answers were collected, YYYYMMDD: the first request, else the study's date."""
+    if study.has("answers"):
+        asked = study.load("answers")["asked_at"].dropna()
+        if len(asked):
+            return asked.min()[:10].replace("-", "")
+    return study.settings.as_of.strftime("%Y%m%d")
+
+
+def fetched_pages(study: Study) -> Iterator[tuple[Row, Snapshot]]:
+    """Yield the row of each page that came, and what its server sent.
+
+    Pages come in the order of the snapshots in their file; two pages that redirect to one address
+    share its snapshot.
+
+    Raises
+    ------
+    StudyError
+        If a page has no snapshot.
+    """
+    frame = study.load("fetches")
+    came = frame[frame["outcome"] == "ok"]
+    rows = came.astype(object).where(came.notna(), None).to_dict("records")
+    path = study.folder / WARC
+    places = index_snapshots(path) if rows and path.exists() else {}
+    if missing := [row["page_id"] for row in rows if row["final_url"] not in places]:
+        raise StudyError(
+            f"{path}: no snapshot of page {missing[0]} and {len(missing) - 1} others; "
+            "the file does not belong to fetches.csv"
+        )
+    for row in sorted(rows, key=lambda row: (places[row["final_url"]], row["page_id"])):
+        yield row, read_snapshot(path, places[row["final_url"]])
+
+
+@contextmanager
+def open_fetches(study: Study) -> Iterator[FetchLog]:
+    """Open the fetches of a study for reading and adding, one process at a time.
+
+    What a kill left half-written is cut off first. If anything was added, rows and snapshots are
+    put in order at the end, so that the same pages make the same files.
+
+    Raises
+    ------
+    StudyError
+        If the table can't be read, or another process holds it open.
+    """
+    from filelock import FileLock, Timeout
+
+    if study.released:  # nothing can be added, and the folder may be read-only
+        yield FetchLog(study, ExitStack())
+        return
+    lock = FileLock(study.folder / ".fetch.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StudyError(
+            f"{study.folder}: another process fetches for this study; wait until it is done"
+        ) from None
+    try:
+        _drop_cut_line(study.folder / _FETCHES.file)
+        with ExitStack() as files:
+            log = FetchLog(study, files)
+            yield log
+        if log.changed:
+            _put_in_order(study)
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+
+
+class FetchLog:
+    """The rows of `fetches` by page, and the two ways to change them. Made by `open_fetches`."""
+
+    def __init__(self, study: Study, files: ExitStack):
+        frame = study.load("fetches")
+        plain = frame.astype(object).where(frame.notna(), None)
+        self.rows: dict[str, Row] = {row["page_id"]: row for row in plain.to_dict("records")}
+        self.changed = False
+        self._study, self._files, self._write = study, files, None
+
+    def drop(self, keys: Collection[str]) -> None:
+        """Take rows out of the table; must come before anything is added."""
+        if keys:
+            kept = [row for key, row in self.rows.items() if key not in keys]
+            self._study.save("fetches", kept)
+            self.rows = {row["page_id"]: row for row in kept}
+
+    def add(self, pages: Iterable[tuple[Row, Iterable[Snapshot]]]) -> None:
+        """Add rows with their snapshots; all are on disk when this returns, snapshots first."""
+        rows, snapshots = [], []
+        for row, kept in pages:
+            rows.append(_one_line(row))
+            snapshots += kept
+        if not rows:
+            return
+        if self._write is None:
+            self._open()
+        self._write(snapshots)
+        self._append(rows)
+        self.rows.update((row["page_id"], row) for row in rows)
+        self.changed = True
+
+    def _open(self) -> None:
+        """Open both files for appending."""
+        study, path = self._study, self._study.folder / _FETCHES.file
+        if study.released:
+            study.append("fetches", [])  # says that the study is released, and what to do
+        if study.path("fetches") != path:
+            raise StudyError(
+                f"{study.path('fetches')}: rows can't be added to a Parquet table; "
+                f"save it as {path.name}"
+            )
+        if not path.exists() or not path.stat().st_size:
+            write_atomic(path, ",".join(_FETCHES.names) + "\n")
+        self._write = self._files.enter_context(open_snapshots(study.folder / WARC))
+        self._table = self._files.enter_context(
+            path.open("a", encoding="utf-8", errors="backslashreplace", newline="")
+        )
+
+    def _append(self, rows: list[Row]) -> None:
+        """Append rows. `Study.append` checks each time, which takes longer than fetching a page;
+        the whole table is checked once, at the end."""
+        lines = io.StringIO()
+        csv.DictWriter(lines, _FETCHES.names, lineterminator="\n").writerows(rows)
+        self._table.write(lines.getvalue())
+        self._table.flush()
+        os.fsync(self._table.fileno())
+
+
+def _one_line(row: Row) -> Row:
+    """Return a row whose texts hold no line ends, so that a cut line can be told."""
+    return {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in row.items()}
+
+
+def _drop_cut_line(path: Path) -> None:
+    """Take a half-written last line off a table that a kill left behind."""
+    if path.exists() and not (data := path.read_bytes()).endswith(b"\n"):
+        write_atomic(path, data[: data.rfind(b"\n") + 1])
+
+
+def _put_in_order(study: Study) -> None:
+    """Order rows by identity and snapshots by address, and check the whole table."""
+    frame = study.load("fetches")
+    study.save("fetches", frame.sort_values("page_id", kind="stable", ignore_index=True))
+    sort_snapshots(study.folder / WARC)

@@ -1,0 +1,703 @@
+"""A language model as judge: what it is asked, what is made of its replies, and what is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any
+
+from sourcebench.judge.dialect import Dialect, find_dialect
+from sourcebench.judge.endpoint import Endpoint, Failure, JudgingStopped, Reply, check_address
+from sourcebench.judge.excerpt import excerpt
+from sourcebench.judge.fence import echoes, fenced, marker, planted_verdicts
+from sourcebench.judge.journal import FILE, OPEN, Journal
+from sourcebench.judge.patience import Patience
+from sourcebench.judge.reading import Reading, read_reply
+from sourcebench.judge.spending import PlannedCall, Price, Spending, estimated_tokens
+from sourcebench.judge.wording import Wording, read_prompts, schema
+from sourcebench.records import Group, Packet, Query, Verdict
+from sourcebench.rubric import BY_CODE, GROUPS
+from sourcebench.study import Study
+
+_MORE_ROOM = 4  # times the output tokens, for a reply that was cut off
+_LONGEST_REPLY = 4_000  # characters of an unreadable reply that are sent back to be mended
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `[judges.<name>]` with `type = "llm"` may say.
+
+    Parameters
+    ----------
+    model, base_url
+        The model's name, and the address of an OpenAI-compatible API.
+    key
+        Name of the environment variable that holds the key; empty where none is needed.
+    temperature, seed, max_tokens
+        How replies are sampled, and output tokens of one reply at most. Temperature 0 and a seed
+        do not promise the same reply twice; `repeats` measures it.
+    budget
+        Characters of a page's main text that are sent, at most.
+    concurrency, timeout, attempts, deadline
+        Requests in flight, seconds of one request, tries, and seconds of a request with all tries.
+    prompts
+        Folder of prompt files that replace ours, relative to the study.
+    price_in, price_out, price_cached
+        Price of a million tokens.
+    repeats
+        How often every page is judged; the second time as `<name>/2`.
+    accept_models
+        Model names in replies that may stand side by side in one table.
+    """
+
+    model: str
+    base_url: str
+    key: str = ""
+    temperature: float = 0.0
+    seed: int | None = None
+    max_tokens: int = 2048
+    budget: int = 24_000
+    concurrency: int = 8
+    timeout: float = 120.0
+    attempts: int = 5
+    deadline: float = 900.0
+    prompts: str = ""
+    price_in: float | None = None
+    price_out: float | None = None
+    price_cached: float | None = None
+    repeats: int = 1
+    accept_models: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any]) -> Settings:
+        """Check the settings of a judge.
+
+        Raises
+        ------
+        ValueError
+            Names the setting, what was expected and what was found.
+        """
+        known = {f.name: f for f in fields(cls)}
+        for name, value in table.items():
+            if name not in known:
+                raise ValueError(f"unknown setting {name!r}; known are {', '.join(known)}")
+            _check_type(name, value, str(known[name].type))
+        for name in ("model", "base_url"):
+            if not table.get(name):
+                raise ValueError(f"{name} is missing")
+        made = cls(**{**table, "accept_models": tuple(table.get("accept_models", ()))})
+        for name in ("max_tokens", "budget", "concurrency", "attempts", "repeats"):
+            if getattr(made, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, found {getattr(made, name)}")
+        check_address(made.base_url, made.key)
+        _check_key_name(made)
+        return made
+
+    @property
+    def price(self) -> Price:
+        """Return the judge's price."""
+        return Price(self.price_in, self.price_out, self.price_cached)
+
+
+def _check_type(name: str, value: Any, expected: str) -> None:
+    """Refuse a setting of the wrong type."""
+    kinds = {"str": str, "int": int, "float": (int, float), "tuple": (list, tuple)}
+    kind = kinds[re.match(r"\w+", expected)[0]]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{name} must be of type {expected}, found {value!r}")
+
+
+def read_key(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Return the key from the environment variable that the settings name.
+
+    Raises
+    ------
+    JudgingStopped
+        If the variable is not set.
+    """
+    if not settings.key:
+        return ""
+    value = environ.get(settings.key, "").strip()
+    if not value:
+        raise JudgingStopped(
+            f"the environment variable {settings.key} is not set; it holds the key"
+        )
+    return value
+
+
+def _check_key_name(settings: Settings) -> None:
+    """Refuse the name of a variable that is not meant for such keys.
+
+    A study from elsewhere could else have other secrets sent out.
+    """
+    if settings.key and not re.fullmatch(
+        r"[A-Z][A-Z0-9_]*_API_KEY|SOURCEBENCH_[A-Z0-9_]+", settings.key
+    ):
+        raise ValueError(
+            f"key must be the name of an environment variable that ends in _API_KEY or starts with "
+            f"SOURCEBENCH_, found {_shortened(settings.key)}"
+        )
+
+
+def _shortened(text: str) -> str:
+    """Return a text that may be a key by mistake, without giving it away."""
+    return repr(text) if len(text) < 12 else f"{text[:3]!r}... ({len(text)} characters)"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, not yet in a dialect: what is asked, what about, and under which key it is kept."""
+
+    key: str
+    messages: tuple[dict[str, str], ...]
+    schema: Mapping[str, Any]
+    room: int
+    about: Mapping[str, Any]
+    flags: tuple[str, ...] = ()
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Return about how many tokens the messages are."""
+        return sum(estimated_tokens(message["content"]) for message in self.messages)
+
+
+@dataclass
+class LLMJudge:
+    """Judges by asking a language model; every reply is in the journal before it is used.
+
+    Use it as a context manager around `judge`: that opens the journal for writing.
+
+    Parameters
+    ----------
+    name
+        The judge's name; `qwen/2` is the second repetition of `qwen`. It is part of the key under
+        which replies are kept.
+    settings
+        What study.toml says.
+    as_of
+        The date on which the study looks at the web.
+    journal
+        Where replies are kept.
+    key
+        Gives the API key when the first request is sent. It is not shown, written or logged.
+    limit_seconds
+        Seconds after which no further request of a run is sent.
+    again
+        Tasks (group, query_id, page_id) whose settled replies are asked for anew.
+    """
+
+    name: str
+    settings: Settings
+    as_of: date
+    journal: Journal
+    key: Callable[[], str] = field(default=lambda: "", repr=False)
+    texts: Mapping[str, str] = field(default_factory=read_prompts, repr=False)
+    spending: Spending = field(default_factory=Spending)
+    limit_seconds: float | None = None
+    again: frozenset[tuple[str, str, str]] = frozenset()
+    rng: Random = field(default_factory=SystemRandom, repr=False)
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def __post_init__(self) -> None:
+        self.wording = Wording(self.as_of, self.texts)
+        self.outcomes: Counter[str] = Counter()
+        self._nonce = f"{self.rng.getrandbits(128):032x}"
+        self._lock = threading.Lock()
+        self._tickets = iter(range(1 << 62))
+        self._patience: Patience | None = None
+        self._dialect: Dialect | None = None
+        self._hashes: dict[str, str] = {}
+        self._until = float("inf")
+
+    def __enter__(self) -> LLMJudge:
+        self.journal.__enter__()
+        self._until = self.clock() + (self.limit_seconds or float("inf"))
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self._patience is not None:
+            counts = dict(self._patience.counts)
+            self.journal.append(
+                {"key": "", "status": "run", "judge": self.name, **counts, **self.spending.sums()}
+            )
+            self._patience.endpoint.close()
+            self._patience = None
+        self.journal.__exit__(*failure)
+
+    @property
+    def concurrency(self) -> int:
+        """Return how many requests may be in flight."""
+        return self.settings.concurrency
+
+    @property
+    def patience(self) -> Patience:
+        """Return what sends the requests; made when first needed, so that replay needs no endpoint."""
+        with self._lock:
+            if self._patience is None:
+                self._patience = self._made_patience()
+            return self._patience
+
+    def _made_patience(self) -> Patience:
+        """Return the retry layer around a new endpoint."""
+        settings = self.settings
+        return Patience(
+            Endpoint(settings.base_url, self.key(), timeout=settings.timeout),
+            concurrency=settings.concurrency,
+            attempts=settings.attempts,
+            deadline=settings.deadline,
+            rng=self.rng,
+            clock=self.clock,
+            sleep=self.sleep,
+        )
+
+    def prompt_hash(self, group: Group) -> str:
+        """Return what identifies the wording of a group, and the settings that it is sent with."""
+        if group not in self._hashes:
+            s = self.settings
+            sent = _digest(model=s.model, base_url=s.base_url, budget=s.budget, **self._sampling)
+            self._hashes[group] = f"{self.wording.hash(group)}-{sent[:8]}"
+        return self._hashes[group]
+
+    @property
+    def _sampling(self) -> dict[str, Any]:
+        """Return the settings by which replies are sampled."""
+        s = self.settings
+        return {"temperature": s.temperature, "seed": s.seed, "max_tokens": s.max_tokens}
+
+    def judge(self, group: Group, query: Query | None, packet: Packet) -> list[Verdict]:
+        """Return one verdict for each metric of the group, failures included.
+
+        Raises
+        ------
+        JudgingStopped
+            If the endpoint will not answer any more, or answers as another model.
+        """
+        talk = self.dialogue(group, query, packet)
+        reply = None
+        try:
+            while True:
+                reply = self._answer(talk.send(reply))
+        except StopIteration as end:
+            return end.value
+
+    # --- the dialogue ------------------------------------------------------------------------
+
+    def dialogue(
+        self, group: Group, query: Query | None, packet: Packet
+    ) -> Generator[Request, Reply, list[Verdict]]:
+        """Yield the requests about one task, take their replies, and return the verdicts.
+
+        A reply that was cut off or empty is asked for once more with more room, one that can't be
+        read once more with a word on what is wrong. Nothing else is asked twice.
+        """
+        request = self._request(group, query, packet)
+        reply = yield request
+        if reply.status in ("cut", "empty"):
+            reply = yield self._with_room(request)
+            return self._verdicts(request, reply, self._read(group, reply), packet)
+        reading = self._read(group, reply)
+        if reply.status == "reply" and reading.problem and not _refuses(reply.text):
+            second = yield self._mending(request, reply, reading.problem)
+            if second.status in OPEN:
+                return self._verdicts(request, second, reading, packet)
+            better = self._read(group, second)
+            if second.status == "reply" and better.scored > reading.scored:
+                reply, reading = second, better
+        return self._verdicts(request, reply, reading, packet)
+
+    def _request(self, group: Group, query: Query | None, packet: Packet) -> Request:
+        """Return the first request of a task."""
+        seen = excerpt(group, packet, self.as_of, self.settings.budget)
+        page = fenced(seen.text, marker(self._nonce, packet.page_id))
+        messages = (
+            {"role": "system", "content": self.wording.system(group)},
+            {"role": "user", "content": self.wording.user(page, query.text if query else None)},
+        )
+        about = {
+            "judge": self.name,
+            "group": group,
+            "query_id": query.query_id if query else "",
+            "page_id": packet.page_id,
+            "step": "first",
+        }
+        key = self._key(group, query, packet)
+        return Request(key, messages, schema(group), self.settings.max_tokens, about, seen.flags)
+
+    def _key(self, group: Group, query: Query | None, packet: Packet) -> str:
+        """Return the key of a call: whatever changes the words sent or how replies are sampled.
+
+        The name holds the repetition, the prompt hash model, address, cut and sampling.
+        """
+        return _digest(
+            judge=self.name,
+            dialect=self.dialect.to_dict(),
+            prompt=self.prompt_hash(group),
+            as_of=self.as_of.isoformat(),
+            group=group,
+            question=query.text if query else "",
+            page=page_hash(packet),
+        )
+
+    def _with_room(self, request: Request) -> Request:
+        """Return the request with more room for the reply."""
+        room = request.room * _MORE_ROOM
+        key = _digest(first=request.key, step="room", room=room)
+        return replace(request, key=key, room=room, about={**request.about, "step": "room"})
+
+    def _mending(self, request: Request, reply: Reply, problem: str) -> Request:
+        """Return the request for a reply that can be read."""
+        added = (
+            {"role": "assistant", "content": reply.text[:_LONGEST_REPLY]},
+            {"role": "user", "content": self.wording.repair(problem)},
+        )
+        key = _digest(first=request.key, step="repair", reply=reply.text, words=added[1]["content"])
+        about = {**request.about, "step": "repair"}
+        return replace(request, key=key, messages=request.messages + added, about=about)
+
+    # --- asking ------------------------------------------------------------------------------
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return the dialect that the journal knows, or the one that is tried first."""
+        if self._dialect is None:
+            line = self.journal.get(self._dialect_key)
+            self._dialect = Dialect(**line["dialect"]) if line else None
+        return self._dialect or Dialect()
+
+    @property
+    def _dialect_key(self) -> str:
+        """Return the key under which the dialect is kept."""
+        s = self.settings
+        judge = self.name.partition("/")[0]
+        return "dialect-" + _digest(
+            judge=judge, model=s.model, base_url=s.base_url, **self._sampling
+        )
+
+    def prepare(self) -> None:
+        """Find out, before the first page, whether key, model and parameters are accepted.
+
+        Asks one small question about a built-in page, unless the journal knows the answer.
+
+        Raises
+        ------
+        JudgingStopped
+            With the endpoint's words.
+        """
+        if self._dialect_key in self.journal:
+            return
+        page = Packet("pilot", "https://example.org/", text=_PILOT)
+        pilot = self._request("content", Query("pilot", "How high was the river in May?"), page)
+
+        def try_it(dialect: Dialect) -> Reply:
+            return self.patience.insist(self._body(pilot, dialect))
+
+        try:
+            dialect, reply = find_dialect(try_it)
+        except Failure as failure:
+            raise JudgingStopped(
+                f"judge {self.name}: {self.settings.model} at {self.settings.base_url} can't be "
+                f"used: {failure.message}"
+            ) from None
+        self.spending.settle(-1, reply.usage)
+        self._dialect = dialect
+        self._keep(self._dialect_key, "dialect", pilot, reply, {"dialect": dialect.to_dict()})
+        self._check_model(reply.model)
+        if reply.status == "cut":
+            raise JudgingStopped(
+                f"judge {self.name}: the verdict on a page of two sentences did not fit; raise "
+                f"max_tokens, now {self.settings.max_tokens}"
+            )
+
+    def _body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
+        """Return a request as it is sent."""
+        return dialect.body(
+            self.settings.model,
+            list(request.messages),
+            request.schema,
+            room=request.room,
+            temperature=self.settings.temperature,
+            seed=self.settings.seed,
+        )
+
+    def known_reply(self, request: Request) -> Reply | None:
+        """Return the reply that the journal holds for a request, or None."""
+        line = self.journal.get(request.key)
+        return _reply_of(line) if line else None
+
+    def _answer(self, request: Request) -> Reply:
+        """Return the reply from the journal, else from the endpoint by way of the journal."""
+        about = request.about
+        anew = (about["group"], about["query_id"], about["page_id"]) in self.again
+        reply = None if anew else self.known_reply(request)
+        if reply is None:
+            return self._send(request, anew)
+        self._check_model(reply.model)
+        return reply
+
+    def _send(self, request: Request, anew: bool) -> Reply:
+        """Send a request, and return its reply once it is on disk."""
+        with self._lock:
+            ticket = next(self._tickets)
+        try:
+            if self.clock() > self._until:
+                raise JudgingStopped(f"the time limit of {self.limit_seconds:g} s is reached")
+            self.spending.set_aside(ticket, request.prompt_tokens, request.room)
+        except JudgingStopped as limit:
+            self.patience.gate.stop(str(limit))
+            raise
+        usage: Mapping[str, Any] = {}
+        try:
+            reply = self.patience.ask(self._body(request, self.dialect))
+            usage = reply.usage
+        finally:
+            self.spending.settle(ticket, usage)
+        return self.take(request, reply, {"again": True} if anew else {})
+
+    def take(self, request: Request, reply: Reply, more: Mapping[str, Any]) -> Reply:
+        """Keep a reply to a request, and return it as kept."""
+        kept = self._keep(request.key, reply.status, request, reply, more)
+        self._check_model(reply.model)
+        return kept
+
+    def _keep(
+        self, key: str, status: str, request: Request, reply: Reply, more: Mapping[str, Any]
+    ) -> Reply:
+        """Write a reply to the journal, with all that tells what was asked of whom."""
+        settings = self.settings
+        reply = replace(reply, at=self.now().strftime("%Y-%m-%dT%H:%M:%SZ"))
+        self.journal.append(
+            {
+                "key": key,
+                "status": status,
+                **request.about,
+                "model": settings.model,
+                "base_url": settings.base_url,
+                "sent": self.dialect.to_dict(),
+                "prompt_hash": self.prompt_hash(request.about["group"]),
+                "chars": sum(len(message["content"]) for message in request.messages),
+                "text": reply.text,
+                "reason": reply.reason,
+                "finish": reply.finish,
+                "response_model": reply.model,
+                "fingerprint": reply.fingerprint,
+                "usage": dict(reply.usage),
+                "attempts": reply.attempts,
+                "at": reply.at,
+                **more,
+            }
+        )
+        return reply
+
+    def _check_model(self, model: str) -> None:
+        """Refuse a reply of another model than the ones before, unless the settings accept it."""
+        if not model:
+            return
+        seen = self.journal.models.get((self.name.partition("/")[0], self.settings.model), {})
+        first = next(iter(list(seen)), (model, ""))[0]
+        if model not in (first, *self.settings.accept_models):
+            why = (
+                f"judge {self.name}: {self.settings.model} answered as {first!r} before and as "
+                f"{model!r} now; verdicts of two models do not mix. Name the dated model, take a new "
+                f"name for the judge, or list both in accept_models"
+            )
+            if self._patience is not None:
+                self._patience.gate.stop(why)
+            raise JudgingStopped(why)
+
+    # --- verdicts ----------------------------------------------------------------------------
+
+    def _read(self, group: Group, reply: Reply) -> Reading:
+        """Read the text of a reply; one that is cut or refused is not looked at."""
+        return read_reply(reply.text if reply.status == "reply" else "", names_of(group))
+
+    def _verdicts(
+        self, request: Request, reply: Reply, reading: Reading, packet: Packet
+    ) -> list[Verdict]:
+        """Return the verdicts with their outcome, flags and origin."""
+        names = names_of(request.about["group"])
+        seen = request.messages[1]["content"]
+        planted = planted_verdicts(seen, names)
+        if reply.status != "reply":
+            outcome = "no_verdict" if reply.status == "empty" else reply.status
+            verdicts = [Verdict(code, None, reply.reason, outcome) for code in names]
+        elif not reading.scored and _refuses(reply.text):
+            said = " ".join(reply.text.split())[:200]
+            verdicts = [Verdict(code, None, f"refused: {said}", "refused") for code in names]
+        elif echoes(reading.verdicts, seen, planted):
+            why = "the verdict stands in the page itself"
+            verdicts = [Verdict(code, None, why, "echoed") for code in names]
+        else:
+            verdicts = list(reading.verdicts)
+        flags = [*request.flags, *(["planted_verdict"] if planted else [])]
+        flags += ["prompt_cut"] if _prompt_cut(request, reply) else []
+        return [self._signed(verdict, reply, flags, packet) for verdict in verdicts]
+
+    def _signed(
+        self, verdict: Verdict, reply: Reply, flags: Sequence[str], packet: Packet
+    ) -> Verdict:
+        """Add flags and origin to a verdict."""
+        with self._lock:
+            self.outcomes[verdict.outcome] += 1
+        found = dict.fromkeys([*flags, *doubts(verdict, packet, self.as_of)])
+        return replace(verdict, flags=tuple(found), model=reply.model, judged_at=reply.at)
+
+    # --- before and after ------------------------------------------------------------------------
+
+    def planned(self, group: Group, query: Query | None, packet: Packet) -> PlannedCall:
+        """Return the call that a task comes to, and whether the journal holds its reply."""
+        request = self._request(group, query, packet)
+        known = request.key in self.journal
+        return PlannedCall(packet.page_id, request.prompt_tokens, request.room, known)
+
+    def progress(self) -> str:
+        """Return failures, tokens and cost so far, for a progress bar."""
+        failed = sum(n for outcome, n in self.outcomes.items() if outcome in OPEN)
+        return f"{failed} failed, {self.spending}"
+
+
+_PILOT = (
+    "The water authority reports that the river stood at 2.14 metres on average in May 2026. "
+    "The figures come from its own gauges; the tables are published each month."
+)
+
+
+def names_of(group: Group) -> dict[str, str]:
+    """Return the metrics of a group, code and full name."""
+    return {code: BY_CODE[code].name for code in GROUPS[group]}
+
+
+def page_hash(packet: Packet) -> str:
+    """Return what identifies the content of a packet, apart from when it was fetched."""
+    content = {k: v for k, v in packet.to_dict().items() if k != "fetched_at"}
+    return _digest(**content)
+
+
+def _digest(**parts: Any) -> str:
+    """Return the SHA-256 of values, in hexadecimal."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _reply_of(line: Mapping[str, Any]) -> Reply:
+    """Return the reply that a line of the journal holds."""
+    return Reply(
+        line["status"],
+        text=line["text"],
+        reason=line["reason"],
+        finish=line["finish"],
+        model=line["response_model"],
+        fingerprint=line["fingerprint"],
+        usage=line["usage"],
+        attempts=line["attempts"],
+        at=line["at"],
+    )
+
+
+_REFUSAL = re.compile(
+    r"\W*(?:i['’]?m (?:very )?sorry|sorry\b|i (?:can['’]?t|can ?not|could ?n['’]?t|won['’]?t|am unable|am not able|"
+    r"must decline|will not)|as an ai\b|unable to (?:help|assist|rate|comply))",
+    re.I,
+)
+
+
+def _refuses(text: str) -> bool:
+    """Whether a reply without a verdict is a refusal in words."""
+    return bool(_REFUSAL.match(text.strip())) and "{" not in text
+
+
+def _prompt_cut(request: Request, reply: Reply) -> bool:
+    """Whether the endpoint read far less than it was sent, by its own count."""
+    read = reply.usage.get("prompt")
+    return read is not None and 0 < read < request.prompt_tokens / 2
+
+
+# --- doubts about a verdict ----------------------------------------------------------------------
+
+_FUTURE = re.compile(
+    r"in the future|future[- ]dated|future date|has(?:n['’]t| not) happened yet|not yet happened|"
+    r"date (?:is|lies) ahead|after (?:my|the) (?:training|knowledge)",
+    re.I,
+)
+_PRAISE = re.compile(
+    r"\b(?:outstanding|excellent|exemplary|flawless|impeccable|superb|perfect|top[- ]quality)\b",
+    re.I,
+)
+_BLAME = re.compile(
+    r"\b(?:terrible|awful|fabricated|fraudulent|scam|worthless|dangerous|propaganda|debunked|useless)\b",
+    re.I,
+)
+_DENIED = re.compile(r"\b(?:not|no|never|without|nothing|far from|hardly|isn['’]t)\b", re.I)
+
+
+def doubts(verdict: Verdict, packet: Packet, as_of: date) -> list[str]:
+    """Return flags for a person to look at: the verdict itself is kept as given.
+
+    `future_date`: the reason calls a date future although the page has none after the as-of date.
+    `against_reason`: the words and the number point opposite ways.
+    """
+    flags = []
+    dates = [d.date for d in (packet.published, packet.modified) if d is not None]
+    if _FUTURE.search(verdict.reason) and all(d[:10] <= as_of.isoformat() for d in dates):
+        flags.append("future_date")
+    if verdict.score is not None and not _DENIED.search(verdict.reason):
+        low, high = verdict.score <= 2, verdict.score >= 4
+        if (low and _PRAISE.search(verdict.reason)) or (high and _BLAME.search(verdict.reason)):
+            flags.append("against_reason")
+    return flags
+
+
+def llm_judge(
+    study: Study,
+    name: str,
+    table: Mapping[str, Any],
+    *,
+    environ: Mapping[str, str] = os.environ,
+    journal: Path | None = None,
+    limit_tokens: int | None = None,
+    limit_cost: float | None = None,
+    **options: Any,
+) -> LLMJudge:
+    """Return the language-model judge that a table of study.toml describes.
+
+    Parameters
+    ----------
+    study
+        Gives the as-of date and the folder of journal and prompts.
+    environ
+        Where the key's variable is looked up.
+    journal
+        Another file than the study's own journal.
+    limit_tokens, limit_cost
+        Limits of one run.
+    options
+        `limit_seconds`, `rng`, `clock`, `sleep`, `now`, `again` of `LLMJudge`.
+
+    Raises
+    ------
+    ValueError
+        If a setting is wrong.
+    """
+    settings = Settings.read(table)
+    folder = study.folder / settings.prompts if settings.prompts else None
+    return LLMJudge(
+        name=name,
+        settings=settings,
+        as_of=study.settings.as_of,
+        journal=Journal(journal or study.folder / FILE),
+        key=lambda: read_key(settings, environ),
+        texts=read_prompts(folder),
+        spending=Spending(settings.price, limit_tokens, limit_cost),
+        **options,
+    )

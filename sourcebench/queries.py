@@ -1,0 +1,153 @@
+"""Queries to put to the systems: the public ones of SourceBench, pulled on demand, or a file of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sourcebench.rowfile import Fault, Row, read_rows, refuse
+from sourcebench.schema import CATEGORIES
+from sourcebench.study import StudyError, sha256
+
+# The public split of SourceBench (65 queries); its terms are its authors', so no copy is kept here.
+PUBLIC_URL = (
+    "https://raw.githubusercontent.com/WukLab/SourceBench/af379a2/"
+    "data/queries/sourcebench_public_queries_v1.csv"
+)
+PUBLIC_SHA256 = "fe218b0d627de99ea5b1a043834c4726dbff84010a31054de68abac6b50e1595"
+PUBLIC_NAME = "sourcebench_public_queries_v1.csv"
+
+# Names of the data sets in that file, with the category and the name that the paper gives them.
+DATASETS = {
+    "vacos": ("shopping", "VA-COS NLQ"),
+    "hotpotqa": ("reasoning", "HotpotQA"),
+    "pinocchios": ("factual", "Pinocchios"),
+    "debateqa": ("argumentative", "DebateQA"),
+    "quoraquestions": ("social", "Quora"),
+}
+COLUMNS = {
+    "query_id": ("query_id", "id", "qid"),
+    "text": ("text", "query", "question", "query_text", "prompt"),
+    "category": ("category", "query_type", "intent", "type"),
+    "dataset": ("dataset", "source"),
+    "gold_answer": ("gold_answer", "expected_answer", "reference_answer"),
+}
+
+
+def public_queries(
+    *, local: str | Path | None = None, cache: str | Path | None = None, downloader: Any = None
+) -> list[dict[str, Any]]:
+    """Return the public queries of SourceBench as rows of the table `queries`.
+
+    The file is downloaded once and kept outside the study; its SHA-256 is checked each time.
+
+    Parameters
+    ----------
+    local
+        A copy of the file, for machines without a network; it must have the same SHA-256.
+    cache
+        Folder for the download; by default the user's cache folder.
+    downloader
+        A downloader as pooch takes it, in place of HTTPS.
+
+    Raises
+    ------
+    StudyError
+        If the file can't be had, or is not the pinned one.
+    """
+    path = Path(local) if local is not None else _downloaded(cache, downloader)
+    if not path.exists():
+        raise StudyError(f"{path}: no such file")
+    found = sha256(path)
+    if found != PUBLIC_SHA256:
+        raise StudyError(
+            f"{path}: SHA-256 is {found}, expected {PUBLIC_SHA256}; this is not the pinned file "
+            f"{PUBLIC_URL}"
+        )
+    return read_queries(path)
+
+
+def _downloaded(cache: str | Path | None, downloader: Any) -> Path:
+    """Return the downloaded file, from the cache where it is there."""
+    import pooch
+
+    folder = Path(cache) if cache is not None else Path(pooch.os_cache("sourcebench"))
+    try:
+        found = pooch.retrieve(
+            PUBLIC_URL,
+            known_hash=f"sha256:{PUBLIC_SHA256}",
+            fname=PUBLIC_NAME,
+            path=folder,
+            downloader=downloader,
+        )
+    except (OSError, ValueError) as error:
+        kind = "is not the pinned file" if isinstance(error, ValueError) else "can't be reached"
+        raise StudyError(
+            f"{PUBLIC_URL} {kind}; put a copy with SHA-256 {PUBLIC_SHA256} to {folder / PUBLIC_NAME}, "
+            "or name your copy"
+        ) from None
+    return Path(found)
+
+
+def read_queries(path: str | Path, *, category: str | None = None) -> list[dict[str, Any]]:
+    """Return the queries of a file as rows of the table `queries`.
+
+    Parameters
+    ----------
+    path
+        CSV, JSON lines or a JSON list; `COLUMNS` lists the columns and their other names. Without
+        ids, queries are numbered. A category may be one of ours, or a data set of the paper.
+    category
+        Category of queries without one.
+
+    Raises
+    ------
+    StudyError
+        Names the file, the row, the column and what to do, for the first fault.
+    """
+    path = Path(path)
+    faults: list[Fault] = []
+    file = read_rows(path, COLUMNS, faults)
+    if "text" not in file.names:
+        faults.append(Fault(1, "text", "missing; add a column text (or query, or question)"))
+    refuse(path, faults)
+    rows = [_query(row, number, category, faults) for number, row in enumerate(file.rows, start=1)]
+    _note_repeats(file.rows, rows, faults)
+    refuse(path, faults)
+    if not rows:
+        raise StudyError(f"{path}: no query in this file")
+    return rows
+
+
+def _query(row: Row, number: int, category: str | None, faults: list[Fault]) -> dict[str, Any]:
+    """Return one query as a row of the table."""
+    given = row.text("category")
+    known, dataset = DATASETS.get(given.casefold(), (given.casefold() or category, None))
+    if not row.text("text"):
+        faults.append(Fault(row.number, "text", "empty; write the question"))
+    if known not in CATEGORIES:
+        found = f"found {given!r}" if given else "found nothing"
+        message = f"must be one of {', '.join(CATEGORIES)}, {found}; or name one for the whole file"
+        faults.append(Fault(row.number, "category", message))
+    return {
+        "query_id": row.text("query_id") or f"q{number:03d}",
+        "text": row.text("text"),
+        "category": known,
+        "dataset": row.text("dataset") or dataset,
+        "gold_answer": row.text("gold_answer") or None,
+    }
+
+
+def _note_repeats(
+    rows: Sequence[Row], queries: Sequence[dict[str, Any]], faults: list[Fault]
+) -> None:
+    """Note an id, or a text, that stands twice."""
+    seen: dict[tuple[str, str], int] = {}
+    for row, query in zip(rows, queries, strict=True):
+        for column in ("query_id", "text"):
+            key = column, " ".join(query[column].split()).casefold()
+            if key in seen and query[column]:
+                message = f"repeats row {seen[key]}: {query[column][:60]!r}; remove one of the two"
+                faults.append(Fault(row.number, column, message))
+            seen.setdefault(key, row.number)
