@@ -87,6 +87,7 @@ _MODIFIED_META = (
     "dcterms.modified",
     "dc.date.modified",
     "article.updated",
+    "article:modified",
     "revised",
     "updated_time",
     "modified_time",

@@ -58,9 +58,9 @@ _ZERO = r"0+(?:\.0+)?(?:px|pt|em|rem|%)?(?:;|!|$)"
 _SIZE_ZERO = re.compile(rf"font-size:{_ZERO}|font:(?:[\w-]+ )*{_ZERO}|transform:scale\(0\)")
 _BOX_ZERO = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):(?:{_ZERO}|1px(?:;|!|$))")
 _UNSEEN = re.compile(
-    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*(?:\.0+)?(?:;|!|$)"
-    r"|clip:rect\((?:0|1px)|clip-path:inset\((?:50|100)%)"
+    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*(?:\.0+)?(?:;|!|$))"
 )
+_CLIPPED = re.compile(r"(?:^|;)(?:clip:rect\((?:0|1px)|clip-path:inset\((?:50|100)%)")
 _COLOR = re.compile(r"(?:^|;)color:([^;!]+)")
 _BACKGROUND = re.compile(r"(?:^|;)background(?:-color)?:([^;!]+)")
 _NAMED = {"white": "#ffffff", "black": "#000000", "transparent": "transparent", "red": "#ff0000"}
@@ -115,19 +115,22 @@ def remove_hidden(root, candidates: list, styles: dict[str, str], source: str) -
         if not why or element.tag in _NEVER_HIDDEN or not _is_in(root, element):
             continue
         text = " ".join("".join(element.itertext()).split())
-        if why == "unseen" and len(text) > 500:
+        if why in ("unseen", "clipped") and len(text) > 500:
             half = half or len("".join(root.itertext())) / 2
             if len(text) > half:
                 continue
-        telling = telling or _tells(element, why, text)
+        in_article = why == "unseen" and _in_article(element)
         text = _take_out(element, why, text)
         if text:
             chars += len(text)
             found.append(text[:2000])
+            odd = in_article or why not in ("unseen", "clipped")
+            telling = telling or (odd and _SENTENCE.search(text[:3000]) is not None)
     found += _comments(source)
     return Hidden(chars, telling, any(_FOR_MODELS.search(text) for text in found))
 
 
+_ASIDES = ("aside", "figure", "nav", "form", "footer")
 _NEVER_HIDDEN = frozenset(["html", "body", "head", "input", "img", "br", "meta", "link"])
 
 
@@ -136,17 +139,12 @@ def _is_in(root, element) -> bool:
     return element.getroottree().getroot() is root
 
 
-def _tells(element, why: str, text: str) -> bool:
-    """Whether hidden text is more than a menu or a label.
-
-    It is when a sentence is hidden by size, place or colour, or when one that is not displayed
-    stands in the article itself, apart from forms, links and images.
-    """
-    if not _SENTENCE.search(text[:3000]):
+def _in_article(element) -> bool:
+    """Whether an element that is not displayed is running text of the article: no form, link or image."""
+    above = {ancestor.tag for ancestor in element.iterancestors()}
+    if element.tag in _ASIDES or not above.isdisjoint(_ASIDES):
         return False
-    if why != "unseen":
-        return True
-    if not any(ancestor.tag in ("article", "main") for ancestor in element.iterancestors()):
+    if above.isdisjoint(("article", "main")):
         parent = element.getparent()
         if parent is None or len(parent.findall("p")) < 2:
             return False
@@ -223,9 +221,11 @@ def _compact(style: str) -> str:
 
 
 def _reason(compact: str) -> str:
-    """Return why declarations hide an element: unseen, offscreen, size; or an empty text."""
+    """Return why declarations hide an element: unseen, unspoken, offscreen, size; or an empty text."""
     if _UNSEEN.search(compact):
         return "unseen"
+    if _CLIPPED.search(compact):
+        return "clipped"  # for screen readers, as a rule
     if _SIZE_ZERO.search(compact):
         return "size"
     off = _OFFSCREEN.search(compact)
@@ -234,7 +234,7 @@ def _reason(compact: str) -> str:
         if int(off[1][:6]) >= far:
             return "offscreen"
     if "overflow:hidden" in compact and _BOX_ZERO.search(compact):
-        return "unseen"
+        return "clipped"
     return ""
 
 

@@ -141,6 +141,8 @@ def _marks(name: str) -> int:
         marks |= _IS_BESIDE | (_IS_COMMENT if "comment" in low else 0)
     if _AUTHOR.search(low):
         marks |= _IS_AUTHOR | (_IS_BIO if _BIO.search(low) else 0)
+        if not marks & _IS_COMMENT:
+            marks &= ~_IS_BESIDE  # "byline-social" is the byline first of all
     return marks
 
 
