@@ -84,10 +84,13 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({self.base_url!r})"
 
-    @property
-    def client(self) -> Any:
-        """Return the openai client, for calls other than chat completions."""
-        return self._client
+    def files_client(self) -> Any:
+        """Return a client for files and batches, which may be large; it retries by itself."""
+        import openai
+
+        return openai.OpenAI(
+            base_url=self.base_url, api_key=self._key or "none", max_retries=4, timeout=600.0
+        )
 
     def close(self) -> None:
         """Close the connections."""

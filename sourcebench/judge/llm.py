@@ -421,7 +421,7 @@ class LLMJudge:
         pilot = self._request("content", Query("pilot", "How high was the river in May?"), page)
 
         def try_it(dialect: Dialect) -> Reply:
-            return self.patience.insist(self._body(pilot, dialect))
+            return self.patience.insist(self.body(pilot, dialect))
 
         try:
             dialect, reply = find_dialect(try_it)
@@ -440,11 +440,11 @@ class LLMJudge:
                 f"max_tokens, now {self.settings.max_tokens}"
             )
 
-    def _body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
-        """Return a request as it is sent."""
+    def body(self, request: Request, dialect: Dialect | None = None) -> dict[str, Any]:
+        """Return a request as it is sent, in a dialect or the one that was found."""
         if request.raw is not None:
             return {"model": self.settings.model, **request.raw}
-        return dialect.body(
+        return (dialect or self.dialect).body(
             self.settings.model,
             list(request.messages),
             request.schema,
@@ -487,7 +487,7 @@ class LLMJudge:
             raise
         usage: Mapping[str, Any] = {}
         try:
-            reply = self.patience.ask(self._body(request, self.dialect))
+            reply = self.patience.ask(self.body(request))
             usage = reply.usage
         finally:
             self.spending.settle(ticket, usage)

@@ -90,6 +90,7 @@ def judge_study(
     *,
     judges: Sequence[str | Judge] | None = None,
     retry: Collection[str] = (),
+    pages: Collection[str] | None = None,
     progress: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
@@ -108,6 +109,8 @@ def judge_study(
         Names from study.toml, or judges; by default the one that study.toml names.
     retry
         Further outcomes that are asked again: no_verdict, refused, cut ...
+    pages
+        Identities of the pages to judge; by default all that count.
     progress
         Whether to show a progress bar, and a summary at the end.
     options
@@ -126,7 +129,7 @@ def judge_study(
     """
     names = [study.settings.judge] if judges is None else judges
     made = [j for name in names for j in _repetitions(study, name, options)]
-    tasks = tasks_of(study)
+    tasks = [task for task in tasks_of(study) if pages is None or task.page_id in pages]
     packets, queries = load_packets(study), load_queries(study)
     rows, old = _kept_rows(study, made, tasks, (*UNSETTLED, *retry))
     run = _Run(study, packets, queries, rows, progress)
