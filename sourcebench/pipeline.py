@@ -19,7 +19,7 @@ COMPARED = (".csv", ".json", ".tex", ".html", ".svg")
 
 
 def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any] = print) -> None:
-    """Fetch, extract, judge, score and measure; each stage does only what is missing.
+    """Fetch, extract, judge, verify, score and measure; each stage does only what is missing.
 
     Parameters
     ----------
@@ -35,6 +35,7 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     from sourcebench.judge import judge_study
     from sourcebench.measures import measure_study
     from sourcebench.score import score_study
+    from sourcebench.support import verify_study
 
     fetch_study(study, offline=offline)
     say(f"fetch: {_counted(study, 'fetches')}")
@@ -42,6 +43,8 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     say(f"extract: {_counted(study, 'pages')}")
     judge_study(study)
     say(f"judge: {_counted(study, 'judgments')}")
+    verify_study(study)
+    say(f"verify: {_counted(study, 'support')}")
     score_study(study)
     say(f"score: {_counted(study, 'scores')}")
     measured = measure_study(study)
