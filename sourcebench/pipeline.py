@@ -20,7 +20,7 @@ COMPARED = (".csv", ".json", ".tex", ".html", ".svg")
 
 
 def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any] = print) -> None:
-    """Collect, fetch, extract, judge, score and measure; each stage does only what is missing.
+    """Run every stage, from collecting to measuring; each does only what is missing.
 
     Parameters
     ----------
@@ -37,6 +37,7 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     from sourcebench.judge import judge_study
     from sourcebench.measures import measure_answers
     from sourcebench.score import score_study
+    from sourcebench.support import verify_study
 
     progress = sys.stderr.isatty()
     if not offline and any("engine" in system for system in study.settings.systems.values()):
@@ -48,6 +49,8 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     say(f"extract: {_counted(study, 'pages')}")
     judge_study(study, progress=progress)
     say(f"judge: {_counted(study, 'judgments')}")
+    verify_study(study)
+    say(f"verify: {_counted(study, 'support')}")
     score_study(study)
     say(f"score: {_counted(study, 'scores')}")
     measured = measure_answers(study, **_models(study))

@@ -12,19 +12,19 @@ from sourcebench.judge.relevance import stem
 
 _RAREST = 14.0  # weight of a word that the frequency list does not hold, about log(1e6)
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
-_NUMBER = re.compile(r"(?<![\w.,])[-−]?\d{1,3}(?:[,\u202f' ]\d{3})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)?")
+_NUMBER = re.compile(r"\d{1,3}(?:[,\u202f]\d{3})+(?:\.\d+)?(?!\d)|\d+(?:[.,]\d+)?")
+_GROUPED = re.compile(r"\d{1,3}(?:[,\u202f]\d{3})+(?:\.\d+)?$")
 _NAME = re.compile(r"(?<=[\w,;:)\"”’] )[A-ZÀ-ÖØ-Þ][\w’'-]*(?:[ -][A-ZÀ-ÖØ-Þ][\w’'-]*)*")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _NUMBER_WORDS = dict(
     zip(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split(),
+        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"],
         range(1, 21),
         strict=True,
     )
 )
 _NEGATIONS = frozenset(
-    "not no never none neither nor without cannot isn't aren't wasn't weren't don't doesn't didn't can't "
-    "couldn't won't wouldn't shouldn't hasn't haven't hadn't nicht kein keine nie ne pas jamais sin nunca".split()
+    ["not", "no", "never", "none", "neither", "nor", "without", "cannot", "isn't", "aren't", "wasn't", "weren't", "don't", "doesn't", "didn't", "can't", "couldn't", "won't", "wouldn't", "shouldn't", "hasn't", "haven't", "hadn't", "nicht", "kein", "keine", "nie", "ne", "pas", "jamais", "sin", "nunca"]
 )
 
 
@@ -75,29 +75,36 @@ def pairs(stems: list[str]) -> set[tuple[str, str]]:
     return set(zip(stems, stems[1:], strict=False))
 
 
-def numbers(text: str) -> set[float]:
-    """Return the numbers of a text by value: 3,500 and 3500 are one; words up to twenty count."""
+def figures(text: str) -> set[float]:
+    """Return the numbers that a text gives in digits, by value: 3,500 and 3500 are one."""
     found = set()
     for match in _NUMBER.finditer(text):
-        plain = re.sub(r"[,\u202f' ](?=\d{3})", "", match[0].replace("−", "-"))
+        plain = (
+            re.sub(r"[,\u202f](?=\d{3})", "", match[0]) if _GROUPED.match(match[0]) else match[0]
+        )
         found.add(float(plain.replace(",", ".")))
-    return {abs(n) for n in found} | {
-        float(_NUMBER_WORDS[w]) for w in words(text) if w in _NUMBER_WORDS
-    }
+    return found
 
 
-def figures(text: str) -> set[float]:
-    """Return the numbers that a text gives in digits; these are the ones it can be held to."""
-    return numbers(" ".join(w for w in text.split() if any(c.isdigit() for c in w)))
+def numbers(text: str) -> set[float]:
+    """Return the numbers of a text by value, words up to twenty included."""
+    return figures(text) | {float(_NUMBER_WORDS[w]) for w in words(text) if w in _NUMBER_WORDS}
 
 
 def names(text: str) -> set[str]:
-    """Return the words of the names inside the sentences of a text, in lower case."""
+    """Return the words of the names inside the sentences of a text, in lower case.
+
+    A text with capitals throughout, such as a headline, tells nothing about names.
+    """
+    there = [w for w in _LETTERS.findall(text) if len(w) > 3]
+    if sum(w[0].isupper() for w in there) > 0.6 * len(there) and len(there) > 3:
+        return set()
     return {
-        part.lower().removesuffix("'s").removesuffix("’s")
+        part
         for match in _NAME.finditer(text)
-        for part in re.split(r"[ -]", match[0])
-        if len(part) > 2
+        for raw in re.split(r"[ -]", match[0])
+        if len(part := raw.lower().removesuffix("'s").removesuffix("’s")) > 2
+        and (part,) not in cues()["function_words"]
     }
 
 

@@ -184,4 +184,6 @@ def _language(text: str, declared: str) -> str:
 def _other_language(statement: str, text: str, declared: str) -> str:
     """Say that statement and page are in two languages, or return ""."""
     one, other = _language(statement, ""), _language(text[:3000], declared)
-    return f"the statement is in {one}, the page in {other}" if one and other and one != other else ""
+    return (
+        f"the statement is in {one}, the page in {other}" if one and other and one != other else ""
+    )

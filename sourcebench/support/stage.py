@@ -86,7 +86,9 @@ def parse_study(study: Study, parser: Verifier | None = None) -> pd.DataFrame:
             found = cut(text, found)
         made = statement_rows(key, found, parser.name if cut is not None else PARSER)
         if outside and made:
-            made[0]["reason"] = _with(made[0]["reason"], f"{outside} citations lie outside the text")
+            made[0]["reason"] = _with(
+                made[0]["reason"], f"{outside} citations lie outside the text"
+            )
         if not text:
             made[0]["reason"] = f"no answer text: {answer['outcome']}"
         rows += made

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sourcebench.intext import cited_in_text, markers, sentences, split_sources
+from sourcebench.intext import markers, sentences, split_sources
 
 PARSER = "rules"
 
@@ -45,6 +45,7 @@ _META = re.compile(
     r"|(?:hope this helps|hier (?:ist|sind)|ich hoffe|voici|aquí (?:tiene|está)))",
     re.IGNORECASE,
 )  # fmt: skip
+_MARKS_AFTER = re.compile(r"(?:[ \t]*(?:\[\^?\d[\d,; –-]{0,20}\]|【[^【】\n]{1,80}】))*[ \t]+")
 _FEWEST_WORDS, _FEWEST_WIDE = 3, 6
 
 
@@ -95,7 +96,7 @@ def parse_answer(text: str, citations: Sequence[Cited] = ()) -> list[Statement]:
         In text order; never empty: an answer without a statement has one row that says so.
     """
     body = _FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), split_sources(text)[0])
-    found = [_sentence(text, start, end) for start, end in _spans(body)]
+    found = [_sentence(text, start, end) for start, end in _spans(body, _edges(text, citations))]
     found = attach(_joined(found, text), text, citations)
     if not any(s.outcome == "statement" for s in found):
         why = "no sentence that could be checked" if found else "the answer has no text"
@@ -103,19 +104,55 @@ def parse_answer(text: str, citations: Sequence[Cited] = ()) -> list[Statement]:
     return found
 
 
-def _spans(body: str) -> list[tuple[int, int]]:
-    """Return the sentences of a text; abbreviations and list numbers end none."""
+def _edges(text: str, citations: Sequence[Cited]) -> set[int]:
+    """Return where claims begin and end that citations cover, as far as whole words go.
+
+    A place that covers the mark alone says nothing about where the claim begins.
+    """
+    edges: set[int] = set()
+    for c in citations:
+        if (
+            c.start is None
+            or c.end is None
+            or not _WORD.search(plain_statement(text[c.start : c.end]))
+        ):
+            continue
+        before, after = text[: c.start].rstrip()[-1:], _MARKS_AFTER.match(text, c.end)
+        if not before.isalnum() and before != ",":
+            edges.add(c.start)
+        if after and text[after.end() : after.end() + 1].isupper():
+            edges.add(after.end())
+    return edges
+
+
+def _spans(body: str, edges: set[int]) -> list[tuple[int, int]]:
+    """Return the sentences of a text; abbreviations and list numbers end none, cited claims do."""
     spans: list[tuple[int, int]] = []
-    for start, end in [part for span in sentences(body) for part in _wide_parts(body, *span)]:
-        if spans and _goes_on(body[slice(*spans[-1])], body[spans[-1][1] : start], body[start:end]):
+    for start, end in [part for span in sentences(body) for part in _parts(body, *span)]:
+        gap = body[spans[-1][1] : start] if spans else ""
+        if spans and _goes_on(body[slice(*spans[-1])], gap):
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
-    return spans
+    return [part for span in spans for part in _cut_at(body, *span, edges)]
 
 
-def _wide_parts(body: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Split a sentence after full stops that no blank follows."""
+def _cut_at(body: str, start: int, end: int, edges: set[int]) -> list[tuple[int, int]]:
+    """Cut a span at the places given, without the blanks around."""
+    places = [start, *sorted(e for e in edges if start < e < end), end]
+    parts = []
+    for a, b in zip(places, places[1:], strict=False):
+        inside = body[a:b]
+        if inside.strip():
+            parts.append((a + len(inside) - len(inside.lstrip()), a + len(inside.rstrip())))
+    return parts
+
+
+def _parts(body: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Split table rows at line ends, and a sentence after full stops that no blank follows."""
+    if body[start] == "|":
+        lines = re.finditer(r"[^\n]+", body[start:end])
+        return [(start + line.start(), start + line.end()) for line in lines if line[0].strip()]
     ends = [m.end() for m in _WIDE_STOP.finditer(body, start, end)]
     marks = [_MARK.match(body, place) for place in ends]
     ends = [m.end() if m else place for place, m in zip(ends, marks, strict=True)]
@@ -123,10 +160,10 @@ def _wide_parts(body: str, start: int, end: int) -> list[tuple[int, int]]:
     return list(zip(edges, edges[1:], strict=False))
 
 
-def _goes_on(before: str, gap: str, after: str) -> bool:
-    """Whether what looks like two sentences is one."""
-    if "\n\n" in gap or "\n" in gap.strip(" "):
-        return bool(_NUMBER_ONLY.fullmatch(before)) and "\n" not in gap
+def _goes_on(before: str, gap: str) -> bool:
+    """Whether what looks like the end of a sentence is none."""
+    if "\n" in gap:
+        return False
     return bool(_NUMBER_ONLY.fullmatch(before) or _ABBREVIATION.search(before))
 
 
@@ -212,8 +249,12 @@ def _touches(text: str, one: Statement, cited: Cited) -> bool:
 def _numbered(text: str, citations: Sequence[Cited]) -> list[Cited]:
     """Return a citation for each numbered mark, by the order of the pages."""
     pages = list(dict.fromkeys(c.page_id for c in citations))
-    found = cited_in_text(text, [(page, "") for page in pages]).mentions
-    return [Cited(m.url, m.start, m.end) for m in found if m.url in pages]
+    return [
+        Cited(pages[number - 1], mark.start, mark.end)
+        for mark in markers(split_sources(text)[0])
+        for number in mark.numbers
+        if 0 < number <= len(pages)
+    ]
 
 
 def _dangling(text: str, sources: int) -> list[tuple[int, str]]:
