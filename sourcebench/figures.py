@@ -112,7 +112,7 @@ def forest(long: pd.DataFrame, title: str, label: str) -> Figure:
             axes.text(0.5, 0.5, "nothing measured", transform=axes.transAxes, ha="center")
         axes.set_yticks(range(len(rows)), rows["name"])
         axes.set_ylim(-0.7, max(len(rows), 1) - 0.3)
-        axes.set(xlabel=label, title=title)
+        axes.set(xlabel=label, title=_wrapped(title, 5))
         axes.xaxis.grid(True, color="#dddddd", lw=0.6)
         axes.set_axisbelow(True)
     return figure
@@ -198,9 +198,13 @@ def _square(ax: Axes, table: pd.DataFrame, scale, digits: int) -> None:
 
 def _headline(figure: Figure, title: str) -> None:
     """Write the heading of a figure of several panels, in as many lines as it needs."""
-    width = int(figure.get_figwidth() * 13)
-    text = "\n".join(textwrap.wrap(title, width))
+    text = _wrapped(title, figure.get_figwidth())
     figure.suptitle(text, x=0.01, ha="left", fontsize=10, fontweight="bold")
+
+
+def _wrapped(title: str, inches: float) -> str:
+    """Break a heading into lines that fit a width."""
+    return "\n".join(textwrap.wrap(title, max(10, int(11 * inches))))
 
 
 def profile(long: pd.DataFrame, title: str, label: str) -> Figure:
@@ -267,7 +271,7 @@ def scatter(points: pd.DataFrame, title: str, x: str, y: str, note: str = "") ->
         else:
             _name_at_the_side(axes, there)
         below = "\n".join(textwrap.wrap(with_minus(note), 95))
-        axes.set(title=title, xlabel=x + (f"\n{below}" if note else ""), ylabel=y)
+        axes.set(title=_wrapped(title, 5.6), xlabel=x + (f"\n{below}" if note else ""), ylabel=y)
     return figure
 
 
@@ -303,7 +307,7 @@ def _whiskers(axes: Axes, row) -> None:
             xs, ys = (
                 ([low, high], [row.y, row.y]) if along == "x" else ([row.x, row.x], [low, high])
             )
-            axes.plot(xs, ys, color="#9ecae1", lw=1.2, zorder=1)
+            axes.plot(xs, ys, color="#b5d3e7", lw=1.0, zorder=1)
 
 
 def confusion(pairs: pd.DataFrame, title: str, *, first: str, second: str) -> Figure:
@@ -363,7 +367,7 @@ def curves(long: pd.DataFrame, title: str, x: str, y: str) -> Figure:
     title, x, y
         Heading and axis labels.
     """
-    from matplotlib.ticker import NullFormatter, ScalarFormatter
+    from matplotlib.ticker import FormatStrFormatter, NullFormatter
 
     with paper_style():
         figure, axes = _axes(6.4, 3.6)
@@ -383,11 +387,11 @@ def curves(long: pd.DataFrame, title: str, x: str, y: str) -> Figure:
             axes.set_xticks(sorted(set(long["x"])), minor=False)
             axes.set_yticks([t for t in (0.2, 0.5, 1, 2, 4, 8, 16) if t <= 2 * long["y"].max()])
             for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_formatter(ScalarFormatter())
+                axis.set_major_formatter(FormatStrFormatter("%g"))
                 axis.set_minor_formatter(NullFormatter())
         axes.grid(True, color="#dddddd", lw=0.6)
         axes.set_axisbelow(True)
-        axes.set(title=title, xlabel=x, ylabel=y)
+        axes.set(title=_wrapped(title, 5.4), xlabel=x, ylabel=y)
     return figure
 
 
