@@ -14,7 +14,7 @@ import pytest
 import requests
 from provider import Said, serving
 
-from sourcebench.collect import CollectingStopped, collect_study, plan_study
+from sourcebench.collect import CollectingStopped, collect_study, describe_plans, plan_study
 from sourcebench.costs import answer_cost
 from sourcebench.recorded import read_recordings
 from sourcebench.recordings import Recordings, recording_file
@@ -269,6 +269,9 @@ def test_a_plan_needs_no_key_and_sends_nothing(tmp_path):
     assert tavily.cost is None
     assert str(gpt) == "GPT: 3 to ask, 0 there, about 0.09 USD, needs OPENAI_API_KEY"
     assert str(tavily) == "Tavily: 3 to ask, 0 there, cost unknown, needs TAVILY_API_KEY"
+    lines = describe_plans([gpt, tavily]).splitlines()
+    assert lines == [str(gpt), str(tavily), "total: 6 to ask, at least 0.09 USD"]
+    assert describe_plans([gpt]).endswith("total: 3 to ask, about 0.09 USD")
 
 
 def test_the_plan_goes_by_what_answers_did_cost(tmp_path):
