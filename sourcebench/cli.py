@@ -40,7 +40,9 @@ def run(study: Path, to: Path | None, offline: bool) -> None:
     from sourcebench.pipeline import run_stages
     from sourcebench.study import Study
 
-    opened = Study(study) if to is None else Study(study).working_copy(to)
+    opened = Study(study)
+    if to is not None:
+        opened = Study(to) if (to / "study.toml").exists() else opened.working_copy(to)
     opened.validate()
     run_stages(opened, offline=offline, say=click.echo)
 
@@ -142,33 +144,85 @@ def check(study: Path, figures, build) -> None:
 @click.argument("answers", type=click.Path(path_type=Path))
 @click.option("--study", required=True, type=click.Path(path_type=Path), help="Study to add to.")
 @click.option(
-    "--from",
-    "base",
-    type=click.Path(path_type=Path),
-    help="Start the study as a copy of this one, such as data/sample.",
+    "--from", "base", type=click.Path(path_type=Path), help="Start --study as a copy of this."
 )
 @click.option("--system", help="Name of the system, if the file has no column for it.")
 @click.option("--add-queries", is_flag=True, help="Take in queries that the study does not have.")
 @click.option("--category", help="Intent of queries that are new.")
+@click.option("--replace", is_flag=True, help="Replace answers that the study has already.")
+@click.option("--keep-broken", is_flag=True, help="Keep broken addresses as citations not fetched.")
+@click.option(
+    "--field", "fields", multiple=True, help="Where a column is in a log: answer=path.to.it."
+)
+@click.option("--check", is_flag=True, help="Only say, row by row, what is wrong with the file.")
 @clear_errors
-def import_(answers: Path, study: Path, base, system, add_queries: bool, category) -> None:
-    """Add a file of answers and cited addresses to a study."""
-    from sourcebench.importing import import_answers
+def import_(answers: Path, study: Path, base, check: bool, replace: bool, **options) -> None:
+    """Add a file, or folder of raw replies, with answers and cited addresses to a study."""
+    from sourcebench.importing import check_answers, import_answers
     from sourcebench.study import Study
 
-    opened = Study(study) if base is None else Study(base).working_copy(study)
-    done = import_answers(
-        opened,
-        answers,
-        system=system,
-        unknown_queries="add" if add_queries else "refuse",
-        category=category,
-    )
-    click.echo(
-        f"{', '.join(done.systems)}: {done.answers} answers, {done.citations} citations, "
-        f"{done.no_citations} without citations, {done.empty} empty"
-    )
+    if base is not None and (study / "study.toml").exists():
+        raise click.ClickException(f"{study} is a study already; leave out --from to add to it")
+    opened = Study(study if base is None else base)
+    given = _reading(**options)
+    faults = check_answers(answers, study=opened, **given) if check else []
+    if check:
+        for fault in faults:
+            click.echo(str(fault))
+        if faults:
+            raise click.ClickException(f"{answers}: {len(faults)} faults")
+        click.echo(f"{answers}: can be imported")
+        return
+    if base is not None:
+        _must_be_importable(check_answers(answers, study=opened, **given), answers)
+        opened = opened.working_copy(study)
+    done = import_answers(opened, answers, present="replace" if replace else "refuse", **given)
+    click.echo(str(done))
     click.echo(f"next: make paper STUDY={study}")
+
+
+def _must_be_importable(faults: list, path: Path) -> None:
+    """Refuse a file before anything is made for it."""
+    if faults:
+        more = f" ({len(faults) - 1} more; --check lists them)" if len(faults) > 1 else ""
+        raise click.ClickException(f"{path}: {faults[0]}{more}")
+
+
+def _reading(
+    system, add_queries: bool, category, keep_broken: bool, fields: tuple[str, ...]
+) -> dict:
+    """Return how an import reads its file."""
+    from sourcebench.answerfile import Rules
+
+    for field in fields:
+        if "=" not in field:
+            raise click.ClickException(f"--field {field}: must be column=path.to.it")
+    return {
+        "system": system,
+        "unknown_queries": "add" if add_queries else "refuse",
+        "category": category,
+        "rules": Rules(broken="keep" if keep_broken else "refuse"),
+        "fields": dict(field.split("=", 1) for field in fields) or None,
+    }
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@clear_errors
+def submission(file: Path) -> None:
+    """Check a submission to the public SourceBench leaderboard by its contract."""
+    import json
+
+    from sourcebench.study import read_text
+    from sourcebench.submission import check_submission
+
+    faults, advice = check_submission(json.loads(read_text(file)))
+    for kind, lines in (("fault", faults), ("advice", advice)):
+        for line in lines:
+            click.echo(f"{kind}: {line}")
+    if faults:
+        raise click.ClickException(f"{file}: not valid, {len(faults)} faults")
+    click.echo(f"{file}: valid")
 
 
 @main.command()
@@ -218,13 +272,12 @@ def new(folder: Path, systems: tuple[str, ...], **options) -> None:
 @clear_errors
 def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) -> None:
     """Ask the engines of a study, and keep their replies."""
-    from sourcebench.collect import collect_study, plan_study
+    from sourcebench.collect import collect_study, describe_plans, plan_study
     from sourcebench.study import Study
 
     opened, names = Study(study), systems or None
     if dry_run:
-        for plan in plan_study(opened, systems=names):
-            click.echo(str(plan))
+        click.echo(describe_plans(plan_study(opened, systems=names)))
         return
     counts = collect_study(opened, systems=names, limit_cost=limit_cost, progress=True)
     for name, outcomes in counts.items():

@@ -18,13 +18,67 @@ _NAME = re.compile(r"(?<=[\w,;:)\"”’] )[A-ZÀ-ÖØ-Þ][\w’'-]*(?:[ -][A-Z�
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NUMBER_WORDS = dict(
     zip(
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"],
+        [
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ],
         range(1, 21),
         strict=True,
     )
 )
 _NEGATIONS = frozenset(
-    ["not", "no", "never", "none", "neither", "nor", "without", "cannot", "isn't", "aren't", "wasn't", "weren't", "don't", "doesn't", "didn't", "can't", "couldn't", "won't", "wouldn't", "shouldn't", "hasn't", "haven't", "hadn't", "nicht", "kein", "keine", "nie", "ne", "pas", "jamais", "sin", "nunca"]
+    [
+        "not",
+        "no",
+        "never",
+        "none",
+        "neither",
+        "nor",
+        "without",
+        "cannot",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "weren't",
+        "don't",
+        "doesn't",
+        "didn't",
+        "can't",
+        "couldn't",
+        "won't",
+        "wouldn't",
+        "shouldn't",
+        "hasn't",
+        "haven't",
+        "hadn't",
+        "nicht",
+        "kein",
+        "keine",
+        "nie",
+        "ne",
+        "pas",
+        "jamais",
+        "sin",
+        "nunca",
+    ]
 )
 
 
