@@ -628,13 +628,14 @@ def test_kill_at_any_moment(make_study):
             assert running[-1].wait(timeout=60) == -signal.SIGKILL
             kept = [snapshot.url for snapshot in read_snapshots(study.folder / WARC)]
             lines = (study.folder / "fetches.csv").read_text(encoding="utf-8").split("\n")[1:-1]
-            assert len(served) - 8 <= len(lines) <= len(kept) <= len(served)
+            lost = 5 * len(running)  # a kill loses what four threads and their waiting list hold
+            assert len(served) - lost <= len(lines) <= len(kept) <= len(served)
             target[0] = len(served) + more
         with (study.folder / "fetches.csv").open("a", encoding="utf-8") as file:
             file.write("abc,https://h0.exam")  # as if the last line had been cut
         counts = fetch_study(study, resolver=played.resolver)
     assert counts == {"ok": 60}
-    assert len(served) <= 60 + 2 * 4
+    assert len(served) <= 60 + lost
     assert {snapshot.url for _, snapshot in fetched_pages(study)} == set(urls)
     study.validate()
 
