@@ -107,6 +107,7 @@ def test_grounding_links(shared, fetch):
     )
     sources = selected_sources(study)
     assert sorted(sources["page_id"]) == sorted([review["page_id"], expired["page_id"]])
+    assert set(sources["url"].map(site)) == {"example.org", ""}
     landed = study.load("fetches")["final_url"].dropna().map(site)
     assert set(landed) == {"example.org"}
     assert sum("rivers.example.org/review" in url for url in played.asked) == 1
