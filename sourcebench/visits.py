@@ -29,6 +29,8 @@ from sourcebench.web import Failure, Web, redirect_target
 
 # Outcomes for which the capture of an archive may stand in.
 _STAND_INS = ("gone", "refused", "server_error", "unreachable", "timeout", "tls_error")
+_LONGEST_ADDRESS = 8000  # characters; servers are asked to read so many (RFC 9110, 4.1)
+_LONGEST_WORDS = 200  # characters of what a server says of itself
 _REFUSED = {
     401: "login",
     402: "payment",
@@ -223,6 +225,8 @@ class Visits:
     def go(self, visit: Visit, url: str, *, first: bool = False) -> None:
         """Let a visit wait for its turn at an address, unless that is none we may ask."""
         try:
+            if len(url) > _LONGEST_ADDRESS:
+                raise ValueError(f"an address of {len(url)} characters")
             host = split_url(url).host
         except ValueError as error:
             self.finish(visit, *_not_askable(url, error))
@@ -376,10 +380,10 @@ class Visits:
 def _outcome(answer: Snapshot) -> tuple[str, str]:
     """Return the outcome of an answer, and the reason where there is one to give."""
     status = answer.status
-    words = f"status {status} {answer.reason}".strip()
+    words = f"status {status} {answer.reason}".strip()[:_LONGEST_WORDS]
     if 200 <= status < 300:
-        skipped = f"{answer.header('Content-Type')}: body not read" if answer.truncated else ""
-        return "ok", skipped
+        kind = answer.header("Content-Type")[:_LONGEST_WORDS]
+        return "ok", f"{kind}: body not read" if answer.truncated else ""
     if status in (404, 410):
         return "gone", words
     if status == 408:
@@ -430,11 +434,12 @@ def _described(answer: Snapshot, limit: int) -> tuple[Row, str]:
     digest = hashlib.sha256()
     for piece in decoder.feed(answer.body):
         digest.update(piece)
+    media_type = answer.header("Content-Type").partition(";")[0]
     columns = {
         "final_url": answer.url,
         "status": answer.status if 100 <= answer.status <= 599 else None,
         "fetched_at": answer.fetched_at,
-        "media_type": answer.header("Content-Type").partition(";")[0].strip().lower(),
+        "media_type": media_type.strip().lower()[:_LONGEST_WORDS],
         "sha256": digest.hexdigest(),
         "bytes": decoder.size,
     }

@@ -521,6 +521,18 @@ def test_redirect_link_to_a_cited_page(fetch):
     study.validate()
 
 
+def test_redirect_link_is_fetched_again(make_study):
+    """Fetched again, a redirect link's page is asked for again too."""
+    study = make_study(["https://t.co/1"])
+    script = {
+        "https://t.co/1": redirect("https://example.org/a"),
+        "https://example.org/a": [reply(404), PAGE],
+    }
+    with play(script) as played:
+        assert fetch_study(study, resolver=played.resolver) == {"gone": 2}
+        assert fetch_study(study, resolver=played.resolver, refetch=["gone"]) == {"ok": 2}
+
+
 # --- archives ------------------------------------------------------------------------------------
 
 
@@ -661,12 +673,15 @@ def test_odd_answers(fetch):
             200, gzip.compress(b"<p>hello" * 99)[:-9], {"Content-Encoding": "gzip"}
         ),
         "https://g.example.org/": stream(b"<p>a", 2, headers=HTML),
+        "https://i.example.org/": redirect("/" + "a" * 9000),
+        "https://j.example.org/": raw(b"HTTP/1.1 404 " + b"a" * 9000 + b"\r\n\r\n"),
         "https://h.example.org/": raw(b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n<p>old"),
     }
     rows, _, study = fetch(list(script), script)
     assert [row["outcome"] for _, row in sorted(rows.items())] == [
-        "refused", "ok", "server_error", "refused", "timeout", "ok", "ok", "ok"
+        "refused", "ok", "server_error", "refused", "timeout", "ok", "ok", "ok", "unreachable", "gone"
     ]  # fmt: skip
     assert rows["https://a.example.org/"]["status"] is None
+    assert max(len(row["reason"] or "") for row in rows.values()) <= 200
     assert rows["https://f.example.org/"]["reason"] == "the compressed body ends early"
     study.validate()
