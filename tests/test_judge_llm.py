@@ -1,6 +1,5 @@
 """A language model's verdicts: every one right or an outcome with its reason, and paid for once."""
 
-import hashlib
 import json
 import traceback
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from datetime import UTC, date, datetime
 from random import Random
 
 import pytest
-from fakejudge import FakeJudge, answer, right_score, verdict_on
+from fakejudge import FakeJudge, answer, faulty, right_score, verdict_on
 from studies import URLS, packet, tiny_study
 
 from sourcebench.judge import JudgingStopped, judge_study, plan_judging
@@ -89,50 +88,6 @@ def test_a_study_is_judged(tmp_path):
     assert set(frame["model"]) == {"judge-1"}
     assert frame["judged_at"].str.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").all()
     assert all_right(study)
-
-
-def faulty(body, n):
-    """Fail in a way that depends on the page and group, so that every fault is met."""
-    address = body["messages"][1]["content"].split("Address: ")[1].split()[0]
-    fault = hashlib.sha256((address + body["messages"][0]["content"][:80]).encode()).digest()[0]
-    right = verdict_on(body)
-    text = json.dumps(right)
-    code = next(iter(right))
-    if len(body["messages"]) > 2:  # the request to send a readable reply
-        return answer(text if fault % 2 else "no", body=body)
-    once = [
-        (429, {"error": {"code": "rate_limit_exceeded"}}, {"retry-after": "0"}),
-        (500, {"error": {"message": "oops"}}, {}),
-        (
-            200,
-            {"choices": None, "error": {"code": 429, "message": "Provider"}},
-            {"retry-after": "0"},
-        ),
-        (200, {"choices": None}, {}),
-        "drop",
-        answer(text[:-20], finish="length", body=body),
-        answer("", body=body),
-    ]
-    always = [
-        None,
-        answer(f"Here it is:\n```json\n{text}\n```", body=body),
-        answer(text.replace('"', "'"), body=body),
-        answer(json.dumps(right | {code: {"reason": "r", "score": 7}}), body=body),
-        answer(json.dumps({k: v for k, v in right.items() if k != code}), body=body),
-        answer(
-            json.dumps({k: {**v, "score": str(v["score"])} for k, v in right.items()}), body=body
-        ),
-        answer("I'm sorry, but I cannot rate this page.", body=body),
-        answer("It is a 5, I think.", body=body),
-        answer(text[:-20], finish="length", body=body),
-        (400, {"error": {"code": "content_filter", "message": "filtered"}}, {}),
-        (400, {"error": {"message": "maximum context length exceeded"}}, {}),
-        (503, {"error": {"message": "overloaded"}}, {}),
-    ]
-    fault %= len(once) + len(always)
-    if fault < len(once):
-        return once[fault] if n == 1 else None
-    return always[fault - len(once)]
 
 
 def test_every_verdict_is_right_or_has_a_reason(tmp_path, monkeypatch):
@@ -346,6 +301,18 @@ def test_a_wrong_key_costs_no_page(tmp_path):
             judge_study(study)
         assert len(server.requests) == 1
     assert set(study.load("judgments")["outcome"]) == {"quota"}
+
+
+def test_a_pilot_finds_that_replies_do_not_fit(tmp_path):
+    """A judge that can't finish a verdict on two sentences is stopped before the first page (C-03)."""
+    script = lambda body, n: answer("", finish="length", body=body)  # noqa: E731
+    with FakeJudge(script) as server:
+        study = tiny_study(tmp_path, server.settings())
+        with pytest.raises(JudgingStopped, match="raise max_tokens, now 2048"):
+            judge_study(study)
+        assert [body["max_tokens"] for body in server.requests] == [2048, 8192]
+    paid = [line["status"] for line in journal_lines(tmp_path) if line.get("usage")]
+    assert paid == ["pilot", "pilot"]
 
 
 def test_a_used_up_quota_stops_and_resumes(tmp_path):
