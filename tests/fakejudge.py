@@ -51,6 +51,8 @@ def answer(content, *, finish="stop", model="judge-1", prompt=None, body=None, *
 def faulty(body, n):
     """Fail in a way that depends on the page and group, so that every fault is met."""
     address = body["messages"][1]["content"].split("Address: ")[1].split()[0]
+    if address == "https://example.org/":  # the preflight's page
+        return None
     fault = hashlib.sha256((address + body["messages"][0]["content"][:80]).encode()).digest()[0]
     right = verdict_on(body)
     text = json.dumps(right)
