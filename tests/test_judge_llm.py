@@ -337,6 +337,34 @@ def test_a_used_up_quota_stops_and_resumes(tmp_path):
     assert set(frame["outcome"]) == {"scored"}
 
 
+def test_a_real_rate_limit_costs_no_verdict(tmp_path):
+    """With more requests in flight than the endpoint takes, the run slows down and loses nothing."""
+    limited = (429, {"error": {"message": "limit of 3"}}, {"retry-after": "0.05"})
+    with FakeJudge(latency=0.02) as server:
+        server.script = lambda body, n: limited if server.in_flight > 3 else None
+        study = tiny_study(tmp_path, server.settings(concurrency=12, repeats=3))
+        frame = judge_study(study)
+        assert len(server.requests) > sum(server.served.values())
+        assert sum(server.served.values()) == 1 + 3 * 7
+    assert set(frame["outcome"]) == {"scored"}
+    assert all_right(study)
+
+
+def test_the_summary_says_what_could_not_be_set(tmp_path, capsys):
+    """Outcomes, tokens and what the endpoint did not take are told at the end of a run (C-14)."""
+
+    def script(body, n):
+        if "temperature" in body:
+            return 400, {"error": {"message": "no temperature here", "param": "temperature"}}, {}
+        return answer(json.dumps(verdict_on(body)), body=body)
+
+    with FakeJudge(script) as server:
+        judge_study(tiny_study(tmp_path, server.settings()), progress=True)
+    shown = capsys.readouterr()
+    assert "fake: 19 scored; this run: " in shown.out + shown.err
+    assert "the temperature could not be set" in shown.out + shown.err
+
+
 def test_another_model_is_refused(tmp_path):
     """Replies of two models do not mix, in one run or the next, unless the settings accept it (C-08)."""
     state = {"model": "judge-pro-2026-03"}

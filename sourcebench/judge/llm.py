@@ -632,6 +632,22 @@ class LLMJudge:
         known = request.key in self.journal
         return PlannedCall(packet.page_id, request.prompt_tokens, request.room, known)
 
+    def notes(self) -> list[str]:
+        """Return what a reader of the verdicts should know about how they came about."""
+        notes = []
+        if not self.dialect.temperature:
+            notes.append("the temperature could not be set")
+        if self.dialect.form != "json_schema":
+            notes.append(f"no JSON schema could be asked for, but {self.dialect.form}")
+        seen = self.journal.models.get((family(self.name), self.settings.model), {})
+        if len(seen) > 1:
+            each = (
+                f"{model} {fingerprint}".strip() + f": {n}"
+                for (model, fingerprint), n in seen.items()
+            )
+            notes.append(f"answered as {'; '.join(each)}")
+        return notes
+
     def progress(self) -> str:
         """Return failures, tokens and cost so far, for a progress bar."""
         failed = sum(n for outcome, n in self.outcomes.items() if outcome in OPEN)
