@@ -164,6 +164,7 @@ class Request:
     room: int
     about: Mapping[str, Any]
     flags: tuple[str, ...] = ()
+    prompt_hash: str = ""  # of words other than the rubric's
 
     @property
     def prompt_tokens(self) -> int:
@@ -288,7 +289,7 @@ class LLMJudge:
         reply = None
         try:
             while True:
-                reply = self._answer(talk.send(reply))
+                reply = self.answer(talk.send(reply))
         except StopIteration as end:
             return end.value
 
@@ -436,7 +437,7 @@ class LLMJudge:
         line = self.journal.get(request.key)
         return _reply_of(line) if line else None
 
-    def _answer(self, request: Request) -> Reply:
+    def answer(self, request: Request) -> Reply:
         """Return the reply from the journal, else from the endpoint by way of the journal."""
         about = request.about
         anew = (about["group"], about["query_id"], about["page_id"]) in self.again
@@ -485,7 +486,7 @@ class LLMJudge:
                 "model": settings.model,
                 "base_url": settings.base_url,
                 "sent": self.dialect.to_dict(),
-                "prompt_hash": self.prompt_hash(request.about["group"]),
+                "prompt_hash": request.prompt_hash or self.prompt_hash(request.about["group"]),
                 "chars": sum(len(message["content"]) for message in request.messages),
                 "text": reply.text,
                 "reason": reply.reason,

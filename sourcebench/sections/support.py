@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NAMES = {"any": "any source", "cited": "cited source"}
-_PERCENT = "In percent; brackets: 95% interval, clustered by query; n of N: those with a verdict, of all. "
+_PERCENT = (
+    "In percent; brackets: 95% interval, clustered by query; n of N: those with a verdict, of all. "
+)
 _RULES = (
     "Any source: supported by a page cited anywhere in the response (SourceCheckup's rule). Cited "
     "source: by a page cited at the statement. Reachable: statements of which no page could be read are "
@@ -50,10 +52,18 @@ def validity_table(study: Study, support: Support) -> PaperTable:
     long = _percent(support_estimates(support, study.load("queries"), list(labels_of(study))))
     long = long[long["measure"].str.startswith("url_")]
     shown = _wide(study, long, long["measure"].str.removeprefix("url_"))
-    shown.columns = ["System", "Valid: 200 with a text", "Live, but refused to us", "Read and verified"]
+    shown.columns = [
+        "System",
+        "Valid: 200 with a text",
+        "Live, but refused to us",
+        "Read and verified",
+    ]
     states = pd.crosstab(support.urls["system"], support.urls["state"])
     shown["What became of them"] = [_counted(states, s) for s in labels_of(study)]
-    note = _PERCENT + "One row an address and response; an address cited twice in a response counts once."
+    note = (
+        _PERCENT
+        + "One row an address and response; an address cited twice in a response counts once."
+    )
     title = f"Cited addresses: {support_title(study, support)}"
     return PaperTable("support-addresses", title, long, shown, note)
 
@@ -77,7 +87,9 @@ def support_table(study: Study, support: Support) -> PaperTable:
     counts = support.responses.groupby("system")[["statements", "left_out"]].sum()
     shown["Left out"] = [_sum(counts, s, "left_out") for s in labels_of(study)]
     note = (
-        _PERCENT + _RULES + "Cited source, strict, is also called citation recall. Per query: its mean over "
+        _PERCENT
+        + _RULES
+        + "Cited source, strict, is also called citation recall. Per query: its mean over "
         "queries. Left out: sentences that state nothing (questions, headings, remarks, table rows)."
     )
     title = f"Supported statements: {support_title(study, support)}"
@@ -96,7 +108,9 @@ def response_table(study: Study, support: Support) -> PaperTable:
     names = _rule_names(long).where(long["measure"] == "response", "Citation precision")
     shown = _wide(study, long, names)
     note = (
-        _PERCENT + _RULES + "A response without a statement has no value. Citation precision: citations whose "
+        _PERCENT
+        + _RULES
+        + "A response without a statement has no value. Citation precision: citations whose "
         "page supports the statement they stand at, of those whose page could be read."
     )
     title = f"Fully supported responses: {support_title(study, support)}"
@@ -160,7 +174,9 @@ def quality_figure(
     long = kind_shares(rows, study.load("queries"), list(labels))
     long["name"], long["kind"] = long["system"].map(labels), long["column"].map(KINDS)
     title = f"What backs the statements: {study.label}"
-    return shares(long, title, f"share of statements, %; good: weighted score {good:g} or more"), long
+    return shares(
+        long, title, f"share of statements, %; good: weighted score {good:g} or more"
+    ), long
 
 
 # --- can the verifier be trusted? ----------------------------------------------------------------
@@ -240,7 +256,9 @@ def confusion_table(study: Study, support: Support) -> PaperTable:
     data = table.rename_axis(index="verdict", columns=None).reset_index()
     shown = data.rename(columns=lambda c: str(c).replace("_", " ").capitalize())
     shown["Verdict"] = shown["Verdict"].str.replace("_", " ")
-    return PaperTable(name, title, data, shown, "Verdicts down, labels across. " + _labels_note(study))
+    return PaperTable(
+        name, title, data, shown, "Verdicts down, labels across. " + _labels_note(study)
+    )
 
 
 # --- what it costs -------------------------------------------------------------------------------
@@ -291,4 +309,3 @@ def support_numbers(study: Study, support: Support) -> dict[str, str]:
         "SupportWithoutStatements": str(int((responses["statements"] == 0).sum())),
         "SupportWithoutReadablePage": str(int((responses["reachable"] == 0).sum())),
     }
-

@@ -136,7 +136,9 @@ def _balanced(a: np.ndarray, b: np.ndarray, queries: pd.Series, expected: int) -
     return Estimate(value, low, high, se, len(a), expected, size, size - 1, "jackknife t", "")
 
 
-def confusion_of(pairs: pd.DataFrame, first: str = "verdict", second: str = "human") -> pd.DataFrame:
+def confusion_of(
+    pairs: pd.DataFrame, first: str = "verdict", second: str = "human"
+) -> pd.DataFrame:
     """Return how often each verdict (down) meets each label (across)."""
     a, b = (pairs[c].astype(object).fillna("no statement") for c in (first, second))
     table = pd.crosstab(a, b)

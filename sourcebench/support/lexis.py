@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 
 from sourcebench.judge.evidence import cues, word_frequencies, words
 from sourcebench.judge.relevance import stem
@@ -18,15 +19,67 @@ _NAME = re.compile(r"(?<=[\w,;:)\"”’] )[A-ZÀ-ÖØ-Þ][\w’'-]*(?:[ -][A-Z�
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NUMBER_WORDS = dict(
     zip(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split(),
+        [
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ],
         range(1, 21),
         strict=True,
     )
 )
 _NEGATIONS = frozenset(
-    "not no never none neither nor without cannot isn't aren't wasn't weren't don't doesn't didn't can't "
-    "couldn't won't wouldn't shouldn't hasn't haven't hadn't nicht kein keine nie ne pas jamais sin nunca".split()
+    [
+        "not",
+        "no",
+        "never",
+        "none",
+        "neither",
+        "nor",
+        "without",
+        "cannot",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "weren't",
+        "don't",
+        "doesn't",
+        "didn't",
+        "can't",
+        "couldn't",
+        "won't",
+        "wouldn't",
+        "shouldn't",
+        "hasn't",
+        "haven't",
+        "hadn't",
+        "nicht",
+        "kein",
+        "keine",
+        "nie",
+        "ne",
+        "pas",
+        "jamais",
+        "sin",
+        "nunca",
+    ]
 )
 
 
@@ -74,14 +127,16 @@ def share(wanted: dict[str, float], there: Iterable[str]) -> float:
 
 def pairs(stems: list[str]) -> set[tuple[str, str]]:
     """Return the neighbouring words of a text."""
-    return set(zip(stems, stems[1:], strict=False))
+    return set(pairwise(stems))
 
 
 def figures(text: str) -> set[float]:
     """Return the numbers that a text gives in digits, by value: 3,500 and 3500 are one."""
     found = set()
     for match in _NUMBER.finditer(text):
-        plain = re.sub(r"[,\u202f](?=\d{3})", "", match[0]) if _GROUPED.match(match[0]) else match[0]
+        plain = (
+            re.sub(r"[,\u202f](?=\d{3})", "", match[0]) if _GROUPED.match(match[0]) else match[0]
+        )
         found.add(float(plain.replace(",", ".")))
     return found
 

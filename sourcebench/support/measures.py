@@ -143,7 +143,9 @@ def pair_status(pairs: pd.DataFrame) -> pd.Series:
     """
     verdict = pairs["verdict"].astype(object)
     status = verdict.where(verdict.isin(STATUSES), "unresolved")
-    unfounded = (pairs["quote_found"] == "no") & status.isin(["supported", "partly", "contradicted"])
+    unfounded = (pairs["quote_found"] == "no") & status.isin(
+        ["supported", "partly", "contradicted"]
+    )
     status = status.mask(unfounded.fillna(False), "unresolved")
     return status.mask((pairs["outcome"] == "no_page").fillna(False), "unreachable")
 

@@ -111,7 +111,7 @@ def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 # --- quotations ----------------------------------------------------------------------------------
 
-_SAME = str.maketrans("‘’‚“”„«»–—−‐‑\u00a0\u202f", "'''\"\"\"\"\"-----  ")
+_SAME = str.maketrans("‘’‚“”„«»–—−‐‑\u00a0\u202f", '\'\'\'"""""-----  ')
 
 
 def flat(text: str) -> str:
@@ -136,5 +136,3 @@ def stands_in(quote: str, page: str) -> bool:
             return False
         place = found + len(part)
     return True
-
-

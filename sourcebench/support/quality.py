@@ -42,7 +42,9 @@ def support_and_quality(
         best cited there; missing without a score) and kind, a key of `KINDS`.
     """
     on = ["system", "query_id", "page_id"]
-    cited = support.pairs[support.pairs["cited"]].merge(sources[[*on, "weighted"]], on=on, how="left")
+    cited = support.pairs[support.pairs["cited"]].merge(
+        sources[[*on, "weighted"]], on=on, how="left"
+    )
     backing = cited[cited["status"] == "supported"]
     best, backed = (f.groupby(STATEMENT)["weighted"].max() for f in (cited, backing))
     rows = support.statements[[*STATEMENT, "cited"]].rename(columns={"cited": "status"})
@@ -50,7 +52,9 @@ def support_and_quality(
     supported = (rows["status"] == "supported").to_numpy()
     weighted = backed.reindex(index).where(supported, best.reindex(index))
     rows["weighted"] = weighted.to_numpy(dtype=float)
-    rows["kind"] = [_kind(s, w, good) for s, w in zip(rows["status"], rows["weighted"], strict=True)]
+    rows["kind"] = [
+        _kind(s, w, good) for s, w in zip(rows["status"], rows["weighted"], strict=True)
+    ]
     return rows
 
 
