@@ -189,6 +189,7 @@ def verify_study(
     verifiers: Sequence[str | Verifier] | None = None,
     scope: Scope = "response",
     retry: Collection[str] = (),
+    statements: pd.DataFrame | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Have every statement verified against the pages its response cites; write `statements`, `support`.
@@ -209,6 +210,8 @@ def verify_study(
         any-source rule without a value.
     retry
         Further outcomes that are asked again.
+    statements
+        Statements to verify; by default the answers are parsed anew. An imported study brings its own.
     options
         Passed on to language models.
 
@@ -218,11 +221,12 @@ def verify_study(
         The table `support`. Every pair has a row; where there is no verdict, its outcome says why.
     """
     made = _made(study, verifiers, options)
-    parser = next((v for v in made if hasattr(v, "parse")), None)
-    with parser or nullcontext():
-        if parser is not None:
-            parser.prepare()
-        statements = parse_study(study, parser)
+    if statements is None:
+        parser = next((v for v in made if hasattr(v, "parse")), None)
+        with parser or nullcontext():
+            if parser is not None:
+                parser.prepare()
+            statements = parse_study(study, parser)
     tasks = tasks_of(response_pairs(study, statements), scope)
     run = _Run(study, load_packets(study), _reasons(study), _kept(study, made, retry))
     try:
