@@ -5,32 +5,25 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
-from sourcebench.answers import store_answers
+from sourcebench.costs import Purse, expected_cost
 from sourcebench.engines import engine, key_names
-from sourcebench.engines.mentions import failed
 from sourcebench.engines.settings import check_settings
-from sourcebench.engines.wire import Exchange, Http
+from sourcebench.engines.wire import Http
 from sourcebench.pacing import Pace, ProviderStopped, ask_patiently
+from sourcebench.recorded import read_recordings, recorded, shape
 from sourcebench.recordings import Recordings, recording_file
-from sourcebench.replies import Answer, Reply
+from sourcebench.replies import Answer
 from sourcebench.study import Study, StudyError
 
 Settings = Mapping[str, Any]
-# What in a system's settings shapes its answers; the rest (label, price, pace) may change.
-_SHAPING = (
-    "engine", "model", "api", "tool", "tool_settings", "tools", "options", "max_results", "mode",
-    "max_tokens", "max_uses", "cx", "stream",
-)  # fmt: skip
 
 
 class CollectingStopped(StudyError):
@@ -119,7 +112,7 @@ def collect_study(
         study.append("answers", [])  # says that the study is released, and what to do
     plans = plan_study(study, systems=systems, queries=queries)
     found = _keys_of(study, plans, os.environ if keys is None else keys)
-    purse = _Purse(limit_cost, study, plans)
+    purse = _purse(study, plans, limit_cost)
     tools = _Tools(http or _session, clock, sleep, rng or Random())
     problems: list[str] = []
     with ExitStack() as stack:
@@ -160,6 +153,15 @@ def plan_study(
     return [_plan(study, name, settings, texts) for name, settings in asked.items()]
 
 
+def describe_plans(plans: Sequence[Plan]) -> str:
+    """Return what a run would do in words: a line a system and one for all; unknown is not 0."""
+    known = sum(plan.cost for plan in plans if plan.cost is not None)
+    unknown = any(plan.cost is None and plan.todo for plan in plans)
+    asked = sum(len(plan.todo) for plan in plans)
+    total = f"total: {asked} to ask, {'at least' if unknown else 'about'} {known:.2f} USD"
+    return "\n".join([*map(str, plans), total])
+
+
 def _systems(study: Study, names: Sequence[str] | None) -> dict[str, Settings]:
     """Return the systems that can be asked, with their settings."""
     known = study.settings.systems
@@ -193,7 +195,7 @@ def _queries(study: Study, ids: Sequence[str] | None) -> dict[str, str]:
 
 def _plan(study: Study, name: str, settings: Settings, texts: Mapping[str, str]) -> Plan:
     """Plan the requests to one system."""
-    done = _recorded(study, name)
+    done = recorded(study, name)
     wanted = [
         Task(name, query_id, text, run)
         for run in range(1, settings.get("runs", 1) + 1)
@@ -201,7 +203,7 @@ def _plan(study: Study, name: str, settings: Settings, texts: Mapping[str, str])
     ]
     todo = [task for task in wanted if not _settled(done.get((task.query_id, task.run)), task)]
     usages = [answer.reply.usage for answer, _ in done.values() if answer.reply.usage]
-    cost = _expected_cost(settings, usages)
+    cost = expected_cost(settings, usages)
     return Plan(
         name,
         tuple(todo),
@@ -220,63 +222,16 @@ def _settled(found: tuple[Answer, Mapping] | None, task: Task) -> bool:
     return answer.reply.outcome != "failed" and record["query"] == task.query
 
 
-def _shape(settings: Settings) -> dict[str, Any]:
-    """Return the settings that shape a system's answers."""
-    return {name: settings[name] for name in _SHAPING if name in settings}
-
-
-# --- cost ----------------------------------------------------------------------------------------
-
-
-def _expected_cost(settings: Settings, usages: Sequence[Mapping[str, int]]) -> float | None:
-    """Return what one answer costs: by the answers that are there, else as the settings expect."""
-    if usages:
-        costs = [answer_cost(settings, usage) for usage in usages]
-        return None if None in costs else sum(costs) / len(costs)
-    return answer_cost(settings, settings.get("expected"))
-
-
-def answer_cost(settings: Settings, usage: Mapping[str, int] | None) -> float | None:
-    """Return the US dollars that one answer costs by its system's prices, or None if not known.
-
-    Parameters
-    ----------
-    settings
-        With `price`: `input` and `output` for a million tokens, `call` for a request.
-    usage
-        Tokens read and written; reasoning is counted as `output` where it is not a part of it.
-    """
-    price = settings.get("price")
-    if not price or "call" not in price:
-        return None
-    if "input" not in price:
-        return price["call"]
-    if not usage or "input" not in usage or "output" not in usage:
-        return None
-    written = max(usage["output"], usage.get("total", 0) - usage["input"])
-    return price["call"] + (usage["input"] * price["input"] + written * price["output"]) / 1e6
-
-
-class _Purse:
-    """Lets answers be asked for as long as the limit holds, by what each is expected to cost."""
-
-    def __init__(self, limit: float | None, study: Study, plans: Sequence[Plan]):
-        self.limit, self.spent, self._lock = limit, 0.0, threading.Lock()
-        self.each = {p.system: p.cost / len(p.todo) for p in plans if p.todo and p.cost is not None}
-        unpriced = [p.system for p in plans if p.todo and p.cost is None]
-        if limit is not None and unpriced:
-            raise StudyError(
-                f"{study.folder / 'study.toml'}: a limit in money needs a price for "
-                f"{', '.join(unpriced)}; give price = {{input = ..., output = ..., call = ...}}"
-            )
-
-    def take(self, system: str) -> None:
-        """Set aside what one answer is expected to cost."""
-        with self._lock:
-            cost = self.each.get(system, 0.0)
-            if self.limit is not None and self.spent + cost > self.limit:
-                raise ProviderStopped(f"the limit of {self.limit:g} USD is reached")
-            self.spent += cost
+def _purse(study: Study, plans: Sequence[Plan], limit: float | None) -> Purse:
+    """Return the purse of a run."""
+    each = {p.system: p.cost / len(p.todo) for p in plans if p.todo and p.cost is not None}
+    unpriced = [p.system for p in plans if p.todo and p.cost is None]
+    if limit is not None and unpriced:
+        raise StudyError(
+            f"{study.folder / 'study.toml'}: a limit in money needs a price for "
+            f"{', '.join(unpriced)}; give price = {{input = ..., output = ..., call = ...}}"
+        )
+    return Purse(limit, each)
 
 
 # --- keys ----------------------------------------------------------------------------------------
@@ -406,126 +361,9 @@ def _ask(task: Task, settings: Settings, key, http: Http, pace: Pace, tools: _To
         "run": task.run,
         "query": task.query,
         "engine": settings["engine"],
-        "settings": _shape(settings),
+        "settings": shape(settings),
         "asked_at": asked_at,
     }
     if isinstance(result, str):
         return record | {"failure": result}
     return record | {"exchanges": [exchange.to_dict() for exchange in result]}
-
-
-# --- reading what was recorded -------------------------------------------------------------------
-
-
-def read_recordings(
-    study: Study, systems: Sequence[str] | None = None
-) -> dict[str, dict[str, int]]:
-    """Write the tables `answers`, `citations` and `reference` from the raw replies.
-
-    Parameters
-    ----------
-    study
-        The study; answers that come from elsewhere stay in its tables.
-    systems
-        Names to keep to; by default all with raw replies.
-
-    Returns
-    -------
-    dict
-        For each system, the number of answers by outcome.
-    """
-    names = [n for n in study.settings.systems if systems is None or n in systems]
-    counts: dict[str, dict[str, int]] = {}
-    answers: list[Answer] = []
-    reference: list[dict[str, Any]] = []
-    queries = _queries(study, None)
-    for name in names:
-        mine = [
-            answer
-            for (query_id, _), (answer, record) in sorted(_recorded(study, name).items())
-            if record["query"] == queries.get(query_id)
-        ]
-        answers += mine
-        counts[name] = dict(Counter(answer.reply.outcome for answer in mine))
-        if study.settings.systems[name].get("reference"):
-            reference += _reference_rows(study.settings.systems[name].get("label", name), mine)
-    if answers:
-        store_answers(study, answers)
-    if reference:
-        _store_reference(study, reference)
-    return counts
-
-
-def _recorded(study: Study, system: str) -> dict[tuple[str, int], tuple[Answer, Mapping]]:
-    """Return the answer that counts for each query and run of a system: the first that is one.
-
-    Raises
-    ------
-    StudyError
-        If the system's settings have changed since it answered.
-    """
-    path = recording_file(study.folder, system)
-    shape = _shape(study.settings.systems[system])
-    kept: dict[tuple[str, int], tuple[Answer, Mapping]] = {}
-    for record in Recordings(path):
-        if record["system"] != system:
-            continue
-        if record["settings"] != shape:
-            _say_changed(study, path, system, record["settings"], shape)
-        key = record["query_id"], record["run"]
-        before = kept.get(key)
-        same = before is not None and before[1]["query"] == record["query"]
-        if not same or before[0].reply.outcome == "failed":
-            kept[key] = read_record(record), record
-    return kept
-
-
-def _say_changed(study: Study, path: Path, system: str, then: Mapping, now: Mapping) -> None:
-    """Refuse to mix answers that were asked for in different ways."""
-    name = next(n for n in _SHAPING if then.get(n) != now.get(n))
-    raise StudyError(
-        f"{study.folder / 'study.toml'}: [systems.{system}] {name} is {now.get(name)!r}, but its "
-        f"answers were collected with {then.get(name)!r}; give the system another name, or move "
-        f"{path} away to ask anew"
-    )
-
-
-def read_record(record: Mapping[str, Any]) -> Answer:
-    """Read one raw record into an answer; a reply that can't be read is a failed one."""
-    return Answer(
-        system=record["system"],
-        query_id=record["query_id"],
-        run=record["run"],
-        question=record["query"],
-        asked_at=record["asked_at"],
-        reply=_read(record),
-    )
-
-
-def _read(record: Mapping[str, Any]) -> Reply:
-    """Read the exchanges of a record."""
-    if "failure" in record:
-        return failed(record["failure"])
-    exchanges = tuple(Exchange.from_dict(row) for row in record["exchanges"])
-    try:
-        return engine(record["engine"]).parse(exchanges)
-    except ValueError as error:
-        return failed(str(error))
-
-
-def _reference_rows(name: str, answers: Iterable[Answer]) -> list[dict[str, Any]]:
-    """Return the rows of the table `reference` that the first run of a search engine gives."""
-    return [
-        {"engine": name, "query_id": a.query_id, "rank": c.rank, "url": c.url}
-        for a in answers
-        if a.run == 1
-        for c in a.reply.citations
-    ]
-
-
-def _store_reference(study: Study, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the reference results of the engines at hand, keeping those of others."""
-    engines = {row["engine"] for row in rows}
-    kept = study.load("reference")
-    kept = kept[~kept["engine"].isin(engines)]
-    study.save("reference", [*kept.to_dict(orient="records"), *rows])

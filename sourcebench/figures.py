@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, safe for colour-blind readers; grey text stays readable in print.
 INK, MUTED, BLUE, ORANGE, GREEN = "#222222", "#666666", "#0072B2", "#D55E00", "#009E73"
+# Shares of statements: blue is backed, orange is not, lighter is a poorer source, grey is unknown.
+SHARES = (BLUE, "#9ecae1", "#d3e5f2", ORANGE, "#fdae6b", "#fde0c5", MUTED, "#cccccc")
 
 STYLE = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so every machine draws the same letters
@@ -390,6 +392,40 @@ def curves(long: pd.DataFrame, title: str, x: str, y: str) -> Figure:
         axes.grid(True, color="#dddddd", lw=0.6)
         axes.set_axisbelow(True)
         axes.set(title=_wrapped(title, 5.4), xlabel=x, ylabel=y)
+    return figure
+
+
+def shares(long: pd.DataFrame, title: str, label: str) -> Figure:
+    """Draw one bar a system, cut into the shares of its kinds; shares that are never there are left out.
+
+    Parameters
+    ----------
+    long
+        name, kind, value (0 to 1): every kind of every name, in the order of drawing.
+    title, label
+        Heading, and what the x axis shows.
+    """
+    names = list(long["name"].unique())[::-1]
+    order = list(long["kind"].unique())
+    kinds = [k for k in order if (long.loc[long["kind"] == k, "value"] > 0).any()]
+    with paper_style():
+        figure, axes = _axes(7.2, 1.4 + 0.3 * len(names) + 0.2 * -(-len(kinds) // 2))
+        left = np.zeros(len(names))
+        for kind in kinds:
+            colour = SHARES[order.index(kind) % len(SHARES)]
+            mine = long[long["kind"] == kind].set_index("name")["value"]
+            width = 100 * mine.reindex(names).fillna(0).to_numpy(dtype=float)
+            axes.barh(names, width, left=left, color=colour, label=kind, edgecolor="white", lw=0.5)
+            for place, (start, size) in enumerate(zip(left, width, strict=True)):
+                if size >= 6:
+                    ink = "white" if colour in (BLUE, ORANGE, MUTED) else INK
+                    text = rounded(size, 0)
+                    axes.text(start + size / 2, place, text, ha="center", va="center", color=ink, fontsize=7)  # fmt: skip
+            left += width
+        axes.set(xlabel=label, xlim=(0, 100))
+        axes.tick_params(axis="y", length=0)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+        figure.legend(loc="outside lower left", ncols=2, fontsize=7, frameon=False)
     return figure
 
 

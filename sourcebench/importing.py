@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sourcebench.answerfile import AnswerFile, Rules, read_answers
-from sourcebench.answers import store_answers
+from sourcebench.answerfile import AnswerFile, Rules
+from sourcebench.answers import store_answers, store_judgments
+from sourcebench.recognise import read_any
 from sourcebench.replies import Answer
 from sourcebench.rowfile import Fault, refuse
 from sourcebench.schema import CATEGORIES
@@ -52,16 +54,17 @@ def check_answers(
     unknown_queries: Literal["refuse", "add"] = "refuse",
     category: str | None = None,
     rules: Rules | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> list[Fault]:
     """Return every fault of a file of answers, by row, before anything is written.
 
     Parameters
     ----------
     path
-        A file as `sourcebench.answerfile.read_answers` takes it.
+        A file or folder, as `import_answers` takes it.
     study
         With a study, queries are looked up in it and answers that it has already are faults.
-    system, unknown_queries, category, rules
+    system, unknown_queries, category, rules, fields
         As for `import_answers`.
 
     Returns
@@ -69,7 +72,8 @@ def check_answers(
     list of Fault
         In row order; empty when the file can be imported.
     """
-    found = read_answers(path, system=system, rules=rules)
+    known = frozenset(study.load("queries")["query_id"]) if study is not None else frozenset()
+    found = read_any(path, system=system, rules=rules, fields=fields, known=known).found
     if study is not None:
         _resolve(study, found, unknown_queries, category)
         _note_present(study, found)
@@ -85,15 +89,21 @@ def import_answers(
     category: str | None = None,
     present: Literal["refuse", "replace"] = "refuse",
     rules: Rules | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> Imported:
     """Bring a file of answers and cited addresses into a study: all of it, or nothing.
+
+    Scores in an enriched file of the public SourceBench become rows of `judgments`, under the name
+    of their own judge.
 
     Parameters
     ----------
     study
         The study; its tables `answers` and `citations`, and with new queries `queries`, grow.
     path
-        CSV, JSON lines or a JSON list, as `sourcebench.answerfile.read_answers` takes it.
+        A plain CSV, JSON lines or JSON list (`sourcebench.answerfile.read_answers`), a file of the
+        public SourceBench, a log of an evaluation tool, or a folder of raw replies
+        (`sourcebench.recognise.read_any`).
     system
         Name of the system, where the file has no column for it.
     unknown_queries
@@ -104,6 +114,8 @@ def import_answers(
         What to do with an answer that the study has already: refuse the file, or replace it.
     rules
         How strictly to read; by default a broken address or a repeated answer is a fault.
+    fields
+        Where our columns are in each record of a log.
 
     Returns
     -------
@@ -116,7 +128,9 @@ def import_answers(
         Names the file, the row, the column and what to do, for the first fault; `check_answers`
         lists all.
     """
-    found = read_answers(path, system=system, rules=rules)
+    known = frozenset(study.load("queries")["query_id"])
+    read = read_any(path, system=system, rules=rules, fields=fields, known=known)
+    found = read.found
     new = _resolve(study, found, unknown_queries, category)
     if present == "refuse":
         _note_present(study, found)
@@ -124,7 +138,21 @@ def import_answers(
     if not found.answers:
         raise StudyError(f"{path}: no answer in this file")
     store_answers(study, found.answers, new)
-    return summary(found.answers, new, found.unused, found.notes)
+    notes = found.notes + _store_verdicts(study, read.judgments)
+    return summary(found.answers, new, found.unused, notes)
+
+
+def _store_verdicts(study: Study, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Write verdicts on pages that answers cite; say how many are on others."""
+    if not verdicts:
+        return []
+    from sourcebench.urls import page_id
+
+    cited = {page_id(url) for url in study.load("citations")["url"].unique()}
+    kept = [row for row in verdicts if row["page_id"] in cited]
+    store_judgments(study, kept)
+    left = len(verdicts) - len(kept)
+    return [f"{left} scores of pages that no answer cites are left out"] if left else []
 
 
 def summary(
@@ -161,12 +189,14 @@ def _resolve(
     by_text = {_plain(text): query_id for query_id, text in known.items()}
     new: dict[str, dict[str, Any]] = {}
     for place, answer in enumerate(found.answers):
-        query_id = answer.query_id or by_text.get(_plain(answer.question), "")
+        query_id = answer.query_id
+        if query_id not in known:
+            query_id = by_text.get(_plain(answer.question), query_id)
         row = found.rows[place]
         if query_id in known:
             _note_other_question(row, answer, query_id, known[query_id], found.faults)
         elif unknown == "add":
-            query_id = query_id or f"q{len(known) + 1:03d}"
+            query_id = query_id or _free_id(known)
             new[query_id] = _new_query(row, replace(answer, query_id=query_id), category, found)
             known[query_id] = answer.question
             by_text[_plain(answer.question)] = query_id
@@ -174,6 +204,12 @@ def _resolve(
             found.faults.append(_unknown(row, answer, list(known)))
         found.answers[place] = replace(answer, query_id=query_id)
     return list(new.values())
+
+
+def _free_id(known: Mapping[str, str]) -> str:
+    """Return the next number that no query has."""
+    numbers = (f"q{number:03d}" for number in count(len(known) + 1))
+    return next(query_id for query_id in numbers if query_id not in known)
 
 
 def _plain(text: str) -> str:

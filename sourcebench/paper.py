@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sourcebench.study import write_atomic
+
 SHELL = re.compile(r"^\s*(!|%%(bash|sh|script|system|!)\b|%(sx|system)\b)", re.MULTILINE)
 KERNEL = "python3"
 
@@ -90,7 +92,7 @@ def build(
     parameters: Mapping[str, Any],
     build_dir: Path,
     inputs: Iterable[Path] = (),
-    jobs: int = 2,
+    jobs: int | None = None,
     say=print,
 ) -> list[Path]:
     """Run the notebooks whose inputs changed, and check that each wrote what it promises.
@@ -108,7 +110,7 @@ def build(
     inputs
         Files that every notebook depends on, beside itself: study tables, package modules.
     jobs
-        Number of notebooks that run at the same time.
+        Number of notebooks that run at the same time; by default one a core.
 
     Returns
     -------
@@ -136,6 +138,7 @@ def build(
         say(f"{len(checked)} notebooks are up to date")
         return []
     out.mkdir(parents=True, exist_ok=True)
+    jobs = jobs or os.cpu_count() or 1
     return _run_all(stale, parameters, build_dir, out, common, jobs, say)
 
 
@@ -147,7 +150,8 @@ def _run_all(stale, parameters, build_dir, out, common, jobs, say) -> list[Path]
 
     from sourcebench.warm import kernel_managers
 
-    with kernel_managers() as manager, ThreadPoolExecutor(max_workers=jobs) as pool:
+    # The kernels end before the pool is waited for, so that a Ctrl-C need not wait for them.
+    with ThreadPoolExecutor(max_workers=jobs) as pool, kernel_managers() as manager:
 
         def run(notebook: Notebook) -> Path:
             try:
@@ -155,15 +159,15 @@ def _run_all(stale, parameters, build_dir, out, common, jobs, say) -> list[Path]
             finally:
                 ensure_event_loop().close()  # the loop that this thread ran its kernel with
             record = _record(notebook, parameters, common, out)
-            _record_path(notebook, build_dir).write_text(json.dumps(record, indent=1), "utf-8")
+            write_atomic(_record_path(notebook, build_dir), json.dumps(record, indent=1))
             say(f"{notebook.path.stem}: {len(notebook.outputs)} files")
             return done
 
         futures = [pool.submit(run, notebook) for notebook in stale]
         try:
             return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
+        except BaseException as error:
+            pool.shutdown(wait=isinstance(error, Exception), cancel_futures=True)
             raise
 
 
@@ -216,7 +220,10 @@ def _recorded(notebook: Notebook, build_dir: Path) -> dict[str, Any] | None:
     path = _record_path(notebook, build_dir)
     if not path.exists() or not (build_dir / notebook.path.name).exists():
         return None
-    return json.loads(path.read_text("utf-8"))
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError:
+        return None  # a damaged record proves nothing
 
 
 def _record(notebook: Notebook, parameters, common: str, out: Path) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +20,48 @@ COMPARED = (".csv", ".json", ".tex", ".html", ".svg")
 
 
 def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any] = print) -> None:
-    """Fetch, extract, judge, score and measure; each stage does only what is missing.
+    """Run every stage, from collecting to measuring; each does only what is missing.
 
     Parameters
     ----------
     study
-        A study with queries, answers and citations.
+        A study with queries, and with answers and citations or engines to ask for them.
     offline
-        Whether pages that are not there yet stay unfetched.
+        Whether engines are not asked and pages that are not there yet stay unfetched.
     say
         Takes one line a stage.
     """
+    from sourcebench.collect import collect_study
     from sourcebench.extract import extract_study
     from sourcebench.fetch import fetch_study
     from sourcebench.judge import judge_study
-    from sourcebench.measures import measure_study
+    from sourcebench.measures import measure_answers
     from sourcebench.score import score_study
+    from sourcebench.support import verify_study
 
+    progress = sys.stderr.isatty()
+    if not offline and any("engine" in system for system in study.settings.systems.values()):
+        collect_study(study, progress=progress)
+        say(f"collect: {_counted(study, 'answers')}")
     fetch_study(study, offline=offline)
     say(f"fetch: {_counted(study, 'fetches')}")
-    extract_study(study)
+    extract_study(study, progress=progress)
     say(f"extract: {_counted(study, 'pages')}")
-    judge_study(study)
+    judge_study(study, progress=progress)
     say(f"judge: {_counted(study, 'judgments')}")
+    verify_study(study)
+    say(f"verify: {_counted(study, 'support')}")
     score_study(study)
     say(f"score: {_counted(study, 'scores')}")
-    measured = measure_study(study)
+    measured = measure_answers(study, **_models(study))
     say(f"measure: {measured['value'].notna().sum()} of {len(measured)} answer measures")
+
+
+def _models(study: Study) -> dict[str, str]:
+    """Return the language model that measures answers: the study's judge, if it is one."""
+    judge = study.settings.judge
+    kind = study.settings.judges.get(judge, {}).get("type")
+    return {"judge": judge, "scorer": judge} if kind == "llm" else {}
 
 
 def _counted(study: Study, table: str) -> str:
@@ -71,6 +88,7 @@ def prepare(folder: Path, build: Path, *, say: Callable[[str], Any] = print) -> 
     ):
         say(f"stages of {folder} are up to date")
         return Study(work)
+    mark.unlink(missing_ok=True)  # an interrupted run must not count as done
     if study.released:
         study.validate()
         shutil.rmtree(work, ignore_errors=True)
@@ -83,7 +101,8 @@ def prepare(folder: Path, build: Path, *, say: Callable[[str], Any] = print) -> 
 
 def state_of(study: Study) -> dict[str, str]:
     """Return hashes of what the stages read: the study's files and the package."""
-    files = sorted(path for path in study.folder.rglob("*") if path.is_file())
+    found = study.folder.rglob("*")
+    files = sorted(path for path in found if path.is_file() and path.name[0] != ".")
     total = hashlib.sha256()
     for path in files:
         total.update(f"{path.relative_to(study.folder).as_posix()} {sha256(path)}\n".encode())
@@ -112,7 +131,7 @@ def build_paper(
     notebooks: Iterable[Path] = (),
     resamples: int = 2000,
     seed: int | None = None,
-    jobs: int = 2,
+    jobs: int | None = None,
     say: Callable[[str], Any] = print,
 ) -> list[Path]:
     """Run the stages and every notebook of the paper for a study.
@@ -128,13 +147,41 @@ def build_paper(
     resamples, seed
         Passed to the notebooks; by default the study's own seed.
     jobs
-        Notebooks at the same time.
+        Notebooks at the same time; by default one a core.
 
     Returns
     -------
     list of Path
         The notebooks that ran.
     """
+    with alone(build, say):
+        return _build_paper(
+            folder, build, out, notebooks, resamples=resamples, seed=seed, jobs=jobs, say=say
+        )
+
+
+@contextmanager
+def alone(build: Path, say: Callable[[str], Any] = print) -> Iterator[None]:
+    """Hold a build folder for one process inside this block; others wait, and say so."""
+    from filelock import FileLock, Timeout
+
+    build.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(build.with_name(f".{build.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"{build}: another process is building here; waiting for it to end")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _build_paper(
+    folder, build, out, notebooks=(), *, resamples=2000, seed=None, jobs=None, say=print
+) -> list[Path]:
+    """Run the stages and the notebooks, in a build folder that is ours alone."""
     from sourcebench.paper import build as build_notebooks
 
     study = prepare(folder, build, say=say)
@@ -201,8 +248,9 @@ def check_release(folder: Path, figures: Path, build: Path, say=print) -> list[s
     if not study.released:
         raise StudyError(f"{folder}: not released, so there is nothing to compare with")
     say(f"{folder}: {sum(study.validate().values())} rows match their schemas and hashes")
-    shutil.rmtree(build, ignore_errors=True)
-    build_paper(folder, build=build, out=build / "figures", say=say)
+    with alone(build, say):
+        shutil.rmtree(build, ignore_errors=True)
+        _build_paper(folder, build, build / "figures", say=say)
     derived = [TABLES[name].file for name in DERIVED if study.has(name)]
     return [
         *differences(folder, build / "study", derived),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
@@ -58,6 +59,42 @@ VERDICT_OUTCOMES = (
     "quota",
 )
 SCORED = ("scored", "repaired")
+
+# What became of a sentence of an answer: a statement that sources can back, or why it is none.
+STATEMENT_OUTCOMES = (
+    "statement",
+    "question",
+    "meta",  # about the answer itself, or what its writer can or can't do
+    "heading",
+    "fragment",  # too little to be true or false
+    "table",
+    "code",
+    "no_statements",  # one row for an answer in which nothing was found to check
+    "not_parsed",  # the model's reply about this sentence could not be read
+)
+
+# Whether a source backs a statement.
+SUPPORT_VERDICTS = ("supported", "partly", "not_supported", "contradicted", "cant_tell")
+
+# What became of one statement and page that a verifier was asked about.
+CHECK_OUTCOMES = (
+    "checked",
+    "repaired",  # checked; the reply needed repair before it could be read
+    "no_page",  # the page could not be fetched or has no text; the reason says why
+    *(o for o in VERDICT_OUTCOMES if o not in ("scored", "repaired", "out_of_range")),
+)
+CHECKED = ("checked", "repaired")
+
+# What annotators say of a statement's sources. `no_source` is an answer without a citation there,
+# `not_applicable` a source they could not open; neither says that a source does not support.
+SUPPORT_LABELS = (*SUPPORT_VERDICTS, "no_source", "not_applicable")
+RELIABILITY_LABELS = (
+    "reliable",
+    "somewhat_reliable",
+    "not_reliable",
+    "no_source",
+    "not_applicable",
+)
 
 
 @dataclass(frozen=True)
@@ -166,6 +203,38 @@ class Verdict:
     flags: tuple[str, ...] = ()
     model: str = ""
     judged_at: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a verifier said of one statement and one page.
+
+    `evidence` is the passage of the page that the verdict rests on, and `quote_found` whether it
+    stands there word for word (None without a passage).
+    """
+
+    verdict: str | None
+    evidence: str = ""
+    quote_found: bool | None = None
+    outcome: str = "checked"
+    reason: str = ""
+    flags: tuple[str, ...] = ()
+    model: str = ""
+    checked_at: str = ""
+
+
+class Verifier(Protocol):
+    """Says of statements whether one page backs them."""
+
+    name: str
+
+    def version(self) -> str:
+        """Return what identifies the wording, or the rules, behind the verdicts."""
+        ...
+
+    def check(self, statements: Sequence[str], packet: Packet) -> list[Check]:
+        """Return one check for each statement, failures included."""
+        ...
 
 
 class Judge(Protocol):

@@ -22,6 +22,14 @@ SHORT = 24  # letters of a text that is not broken between words
 _MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
 
 
+def steady(value: float) -> float:
+    """Return a number with 12 significant digits, the same on every machine.
+
+    Processors add in different orders and with different units, so sums differ in their last bits.
+    """
+    return float(f"{value:.12g}")
+
+
 def rounded(value: float | None, digits: int = 2) -> str:
     """Return a number with a fixed number of decimals, halves rounded up from its printed form.
 
@@ -30,7 +38,7 @@ def rounded(value: float | None, digits: int = 2) -> str:
     """
     if value is None or value is pd.NA or not math.isfinite(value):
         return DASH
-    exact = Decimal(repr(float(value)))
+    exact = Decimal(repr(steady(value)))
     text = str(exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
     return text.lstrip("-") if not float(text) else text
 
@@ -90,7 +98,7 @@ def save_table(
     Parameters
     ----------
     frame
-        The numbers, tidy and in full precision: written as CSV and JSON.
+        The numbers, tidy and unrounded: written as CSV and JSON with 12 significant digits.
     name
         File name without ending, such as `table-4-leaderboard`.
     out
@@ -162,19 +170,21 @@ def _cell_text(value: Any) -> str:
 
 
 def to_csv(frame: pd.DataFrame) -> str:
-    """Return CSV in full precision that a spreadsheet opens without running anything."""
-    return frame.map(_defused).to_csv(index=False, lineterminator="\n")
+    """Return CSV with 12 significant digits that a spreadsheet opens without running anything."""
+    return frame.map(_csv_value).to_csv(index=False, lineterminator="\n")
 
 
-def _defused(value: Any) -> Any:
+def _csv_value(value: Any) -> Any:
     """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    if isinstance(value, float):
+        return steady(value)
     if isinstance(value, str) and value[:1] in "=+-@\t\r" and value:
         return "'" + value
     return value
 
 
 def to_json(frame: pd.DataFrame, title: str, note: str) -> str:
-    """Return title, note and rows as JSON in full precision; missing is null."""
+    """Return title, note and rows as JSON with 12 significant digits; missing is null."""
     rows = [
         {str(k): _json_value(v) for k, v in row.items()} for row in frame.to_dict(orient="records")
     ]
@@ -186,6 +196,8 @@ def _json_value(value: Any) -> Any:
     """Return a value that JSON knows."""
     if value is None or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
         return None
+    if isinstance(value, float):
+        return steady(value)
     return value.item() if hasattr(value, "item") else value
 
 

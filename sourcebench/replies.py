@@ -31,14 +31,16 @@ class Citation:
 class Reply:
     """What came back for one query, read from the raw reply and nothing else.
 
-    `uncited` are sources that the system found or listed without citing them. `span_kind` says
-    what the spans cover: the citation `marker` itself, or the `claim` it supports.
+    `uncited` are sources that the system found or listed without citing them; `without_address`
+    counts citations that name none. `span_kind` says what the spans cover: the citation `marker`
+    itself, or the `claim` it supports.
     """
 
     text: str = ""
     outcome: str = "ok"
     citations: tuple[Citation, ...] = ()
     uncited: tuple[Citation, ...] = ()
+    without_address: int = 0
     usage: Mapping[str, int] | None = None
     model: str = ""
     reason: str = ""

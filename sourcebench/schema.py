@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sourcebench.records import ANSWER_OUTCOMES, FETCH_OUTCOMES, PAGE_OUTCOMES, VERDICT_OUTCOMES
+from sourcebench.records import (
+    ANSWER_OUTCOMES,
+    CHECK_OUTCOMES,
+    FETCH_OUTCOMES,
+    PAGE_OUTCOMES,
+    RELIABILITY_LABELS,
+    STATEMENT_OUTCOMES,
+    SUPPORT_LABELS,
+    SUPPORT_VERDICTS,
+    VERDICT_OUTCOMES,
+)
 from sourcebench.rubric import CODES
 
 Kind = Literal["string", "integer", "number", "date", "boolean", "object", "array"]
@@ -20,7 +30,15 @@ def in_order(categories: Iterable[str]) -> list[str]:
     return [c for c in CATEGORIES if c in present] + sorted(present - set(CATEGORIES))
 
 
-DERIVED = ("pages", "packets", "judgments", "scores", "answer_scores")
+DERIVED = (
+    "pages",
+    "packets",
+    "judgments",
+    "scores",
+    "answer_scores",
+    "statements",
+    "support",
+)
 
 
 @dataclass(frozen=True)
@@ -229,6 +247,72 @@ TABLES: dict[str, Table] = {
             _text("reason", "the reader's reason"),
         ),
         ("annotator", "query_id", "page_id", "metric"),
+        {"query_id": "queries"},
+    ),
+    "statements": Table(
+        "statements.csv",
+        "What the answers state, sentence by sentence, with the pages cited there.",
+        (
+            _SYSTEM,
+            _QUERY,
+            _RUN,
+            Column(
+                "statement_id",
+                "integer",
+                "place in the answer, from 1; 0 in the one row of an answer without statements",
+                True,
+                low=0,
+            ),
+            _text("outcome", "a statement, or why not", required=True, allowed=STATEMENT_OUTCOMES),
+            _text("claim_id", "identity of the text; the same text is verified once"),
+            _text("text", "the statement, without citation marks"),
+            Column("start", "integer", "first code point of its sentence in the answer", low=0),
+            Column("end", "integer", "code point after its last", low=0),
+            _text("pages", "page_id of each page cited there, separated by spaces"),
+            _text("reason", "why it is no statement, or what is odd about its citations"),
+            _text("parser", "what cut the answer up: rules, or the name of a judge", required=True),
+        ),
+        ("system", "query_id", "run", "statement_id"),
+        {"query_id": "queries"},
+    ),
+    "support": Table(
+        "support.csv",
+        "Whether a page backs a statement; each text and page is verified once.",
+        (
+            _text("verifier", "rules, or the name of a judge in study.toml", required=True),
+            _text("version", "identifies the wording or rules behind the verdict", required=True),
+            _text("claim_id", "the statement's text", required=True),
+            _PAGE,
+            _text("verdict", "empty where there is none", allowed=SUPPORT_VERDICTS),
+            _text("evidence", "passage of the page that the verdict rests on"),
+            _text("quote_found", "whether that passage stands in the page", allowed=("yes", "no")),
+            _text("outcome", "what became of the request", required=True, allowed=CHECK_OUTCOMES),
+            _text("reason", "what the verifier gave as its reason, or why there is no verdict"),
+            _text("model", "model the endpoint says it used"),
+            _text("checked_at", "time of the verdict, ISO 8601, UTC; empty for rules"),
+            _text("flags", "text_cut, planted_verdict, other_language ..., separated by spaces"),
+        ),
+        ("verifier", "claim_id", "page_id"),
+    ),
+    "support_labels": Table(
+        "support_labels.csv",
+        "Whether sources back a statement, as annotators say, for checking the verifier.",
+        (
+            _text("annotator", "who gave the label", required=True),
+            _SYSTEM,
+            _QUERY,
+            _RUN,
+            _text("statement", "the statement, without citation marks", required=True),
+            _text("page_id", "the page; empty where the label is for all pages cited there"),
+            _text("verdict", "the annotator's verdict", required=True, allowed=SUPPORT_LABELS),
+            _text(
+                "reliability",
+                "how reliable the annotator calls the pages",
+                allowed=RELIABILITY_LABELS,
+            ),
+            _text("reason", "the annotator's reason"),
+        ),
+        ("annotator", "system", "query_id", "run", "statement", "page_id"),
         {"query_id": "queries"},
     ),
     "answer_scores": Table(

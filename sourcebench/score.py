@@ -22,7 +22,7 @@ def score_study(study: Study) -> pd.DataFrame:
     import pandas as pd
 
     sources = selected_sources(study).drop(columns="url")
-    sources = sources.merge(_page_states(study), on="page_id", how="left")
+    sources = sources.merge(page_states(study), on="page_id", how="left")
     sources["state"] = sources["state"].fillna("not_tried")
     judgments = study.load("judgments")
     judges = sorted(judgments["judge"].unique()) or [study.settings.judge]
@@ -68,7 +68,7 @@ def load_sources(study: Study, judge: str | None = None) -> pd.DataFrame:
     return scores.merge(categories, on="query_id", how="left")
 
 
-def _page_states(study: Study) -> pd.DataFrame:
+def page_states(study: Study) -> pd.DataFrame:
     """Return the state of each page: the fetch outcome unless it came back, else the page's own."""
     fetches = study.load("fetches")[["page_id", "outcome", "reason"]]
     pages = study.load("pages")[["page_id", "outcome", "reason"]]
@@ -108,6 +108,6 @@ def _outcomes(state: pd.Series, why: pd.Series, gaps: pd.DataFrame) -> tuple[pd.
     outcome = state.mask(judged, "partly_scored")
     outcome = outcome.mask(judged & (lost == 0), "scored")
     outcome = outcome.mask(judged & (lost == len(CODES)), "not_judged")
-    listed = [", ".join(filter(None, row)) for row in gaps.to_numpy()]
+    listed = [", ".join(filter(None, row)) for row in gaps.itertuples(index=False)]
     reason = why.mask(judged, listed)
     return outcome, reason.mask(reason == "", None)

@@ -34,7 +34,8 @@ def select_sources(
     DataFrame
         One row a source: system, query_id, page_id, position (from 1), runs, url (first cited form).
     """
-    cited = citations.assign(page_id=citations["url"].map(page_id))
+    identity = {url: page_id(url) for url in citations["url"].unique()}
+    cited = citations.assign(page_id=citations["url"].map(identity))
     cited = cited.sort_values(["system", "query_id", "run", "rank"], kind="stable")
     once = cited.drop_duplicates(["system", "query_id", "run", "page_id"])
     merged = (

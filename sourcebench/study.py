@@ -8,6 +8,7 @@ import io
 import json
 import os
 import shutil
+import threading
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -237,15 +238,23 @@ class Study:
         return self.folder / PACKAGE
 
     def working_copy(self, to: str | Path) -> Study:
-        """Copy what a study starts from (not what stages derive) to a folder that may be written to."""
+        """Copy what a study starts from, not what stages derive, to a new folder.
+
+        Raises
+        ------
+        StudyError
+            If there is a study in that folder already; it is never overwritten.
+        """
         to = Path(to)
+        if (to / "study.toml").exists():
+            raise StudyError(
+                f"{to}: there is a study already; choose another folder or go on in it"
+            )
         to.mkdir(parents=True, exist_ok=True)
         skipped = {PACKAGE} | {TABLES[name].file for name in DERIVED}
         for source in sorted(self.folder.iterdir()):
             if source.is_file() and source.name not in skipped:
-                target = to / source.name
-                if not target.exists() or sha256(target) != sha256(source):
-                    shutil.copyfile(source, target)
+                shutil.copyfile(source, to / source.name)
         return Study(to)
 
     def _must_be_open(self) -> None:
@@ -385,7 +394,7 @@ def _typed(values: pd.Series, column: Column, table: Table, where: Path) -> pd.S
     values = values.reset_index(drop=True)
     if column.type in ("object", "array"):
         return values
-    missing = values.isna() | values.map(lambda value: isinstance(value, str) and value == "")
+    missing = values.isna() | (values == "")
     if column.type in ("integer", "number"):
         numbers = pd.to_numeric(values.where(~missing, None), errors="coerce")
         bad = numbers.isna() & ~missing
@@ -509,12 +518,18 @@ def _there(value: Any) -> bool:
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Write a file beside its place and move it there, so that it is whole or absent."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
+    partial = path.with_name(f".{path.name}.partial-{os.getpid()}-{threading.get_ident()}")
     with partial.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
+
+
+def drop_cut_line(path: Path) -> None:
+    """Take a half-written last line, which a kill left behind, off a table that is appended to."""
+    if path.exists() and not (data := path.read_bytes()).endswith(b"\n"):
+        write_atomic(path, data[: data.rfind(b"\n") + 1])
 
 
 def sha256(path: Path) -> str:

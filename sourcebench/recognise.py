@@ -1,0 +1,100 @@
+"""Whatever file of answers comes along is told by its shape and read: plain, public, log or raw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sourcebench.answerfile import AnswerFile, Rules, collect_rows, read_answers
+from sourcebench.logfiles import log_kind, log_rows, read_archive
+from sourcebench.publicfiles import is_public, public_judgments, public_rows
+from sourcebench.rawfiles import raw_rows
+from sourcebench.rowfile import Fault, Row
+from sourcebench.study import StudyError, read_text
+from sourcebench.submission import submission_rows
+
+
+@dataclass
+class Recognised:
+    """What a file holds: its answers, the verdicts that came with them, and what form it has."""
+
+    form: str
+    found: AnswerFile
+    judgments: list[dict[str, Any]] = field(default_factory=list)
+
+
+def read_any(
+    path: str | Path,
+    *,
+    system: str | None = None,
+    rules: Rules | None = None,
+    fields: Mapping[str, str] | None = None,
+    known: frozenset[str] = frozenset(),
+) -> Recognised:
+    """Read a file or folder of answers in any of the known forms.
+
+    Parameters
+    ----------
+    path
+        A plain file (`sourcebench.answerfile`), a collection, enriched or submission file of the
+        public SourceBench, a log of promptfoo, Inspect, LangSmith or Langfuse, or a folder of raw
+        replies, one file an answer.
+    system
+        Name of the system, where the file does not say it; for a folder, by default its name.
+    rules
+        How strictly to read.
+    fields
+        Where our columns are in each record of a log, such as `{"query_id": "metadata.case"}`.
+    known
+        Ids of the study's queries.
+
+    Raises
+    ------
+    StudyError
+        If the file can't be read at all.
+    """
+    path, rules = Path(path), rules or Rules()
+
+    def taken(form: str, rows: Callable[[list[Fault]], list[Row]], name: str | None) -> Recognised:
+        found = AnswerFile()
+        collect_rows(rows(found.faults), found, system=name, rules=rules)
+        return Recognised(form, found)
+
+    if path.is_dir():
+        return taken("raw", lambda faults: raw_rows(path, faults, known), system or path.name)
+    value = read_archive(path) if path.suffix == ".eval" else _value(path)
+    kind = log_kind(value)
+    if isinstance(value, dict) and "submission_mode" in value:
+        return taken("submission", lambda faults: submission_rows(value, faults), system)
+    if kind or fields:
+        form = kind or "log"
+        return taken(form, lambda faults: log_rows(value, form, faults, fields), system)
+    if is_public(value):
+        result = taken("public", lambda faults: public_rows(value, faults), system)
+        result.judgments, notes = public_judgments(value)
+        result.found.notes += notes
+        return result
+    if isinstance(value, dict):
+        raise StudyError(
+            f"{path}: one object, and none of the known files; a single raw reply belongs in a "
+            "folder, named <query_id>.json; for a log of another tool, say where its fields are"
+        )
+    return Recognised("plain", read_answers(path, system=system, rules=rules))
+
+
+def _value(path: Path) -> Any:
+    """Return what a JSON or JSON lines file holds; None for any other."""
+    if path.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
+        return None
+    text = read_text(path)
+    lines = [line for line in text.split("\n") if line.strip()]
+    for pieces in (lines, [text]) if path.suffix.lower() != ".json" else ([text], lines):
+        try:
+            values = [json.loads(piece) for piece in pieces]
+        except (json.JSONDecodeError, RecursionError):
+            continue
+        return values[0] if pieces == [text] and path.suffix.lower() == ".json" else values
+    return None  # the reader of plain files says what is wrong, line by line

@@ -1,0 +1,196 @@
+"""How far a verifier can be trusted: against labels, against a second verifier, and corrected by labels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sourcebench.correction import judge_rates, label_corrected_means, rogan_gladen
+from sourcebench.intervals import NAN, Estimate, cluster_mean, t_quantile
+from sourcebench.records import SUPPORT_VERDICTS
+from sourcebench.support.measures import KEY, SHARE, UNKNOWN, Support
+from sourcebench.support.statements import claim_id
+
+
+class Agreement(NamedTuple):
+    """Agreement of two sides on supported or not.
+
+    Attributes
+    ----------
+    n, expected, clusters : int
+        Pairs with a verdict on both sides, pairs that should have one, and their queries.
+    agreement : Estimate
+        Share of equal verdicts, clustered by query.
+    balanced : Estimate
+        Mean of sensitivity and specificity, with a delete-one-query jackknife interval.
+    sensitivity, specificity, kappa : float
+        Of the first side against the second; kappa is Cohen's.
+    always : float
+        Share of equal verdicts of a constant that always says what the second side says most.
+    """
+
+    n: int
+    expected: int
+    clusters: int
+    agreement: Estimate
+    balanced: Estimate
+    sensitivity: float
+    specificity: float
+    kappa: float
+    always: float
+
+
+def labelled(support: Support, labels: pd.DataFrame, annotator: str | None = None) -> pd.DataFrame:
+    """Return one row a label with the verifier's verdict on the same statement and pages beside it.
+
+    Parameters
+    ----------
+    support
+        The verdicts of one verifier.
+    labels
+        The table `support_labels`. A label without a page is for all pages cited at the statement
+        together, and meets the verifier's verdict under the rule `cited`.
+    annotator
+        Keep the labels of this annotator; by default all of them.
+
+    Returns
+    -------
+    DataFrame
+        The key, annotator, claim_id, page_id, human (the label), verdict (the verifier's status),
+        label and judge (1 supported, 0 not, missing where that side has no verdict).
+    """
+    if annotator is not None:
+        labels = labels[labels["annotator"] == annotator]
+    labels = labels.assign(claim_id=labels["statement"].map(claim_id))
+    labels = labels.rename(columns={"verdict": "human"})
+    paged = labels["page_id"].notna()
+    pairs = support.pairs[[*KEY, "claim_id", "page_id", "status"]]
+    pairs = pairs.drop_duplicates([*KEY, "claim_id", "page_id"])
+    joint = support.statements[[*KEY, "claim_id", "cited"]].rename(columns={"cited": "status"})
+    joint = joint.drop_duplicates([*KEY, "claim_id"])
+    one = labels[paged].merge(pairs, on=[*KEY, "claim_id", "page_id"], how="left")
+    other = labels[~paged].merge(joint, on=[*KEY, "claim_id"], how="left")
+    rows = pd.concat([one, other], ignore_index=True).rename(columns={"status": "verdict"})
+    told = ["annotator", *KEY, "claim_id", "page_id", "human", "verdict"]
+    return rows[told].assign(label=binary(rows["human"]), judge=binary(rows["verdict"]))
+
+
+def binary(verdict: pd.Series) -> pd.Series:
+    """Return 1 for supported, 0 for what is not fully supported, missing for no verdict.
+
+    Of a statement's own words `uncited` and `no_source` say nothing about a source.
+    """
+    known = verdict.isin([v for v in SUPPORT_VERDICTS if v != "cant_tell"])
+    return verdict.eq("supported").astype(float).where(known)
+
+
+def support_agreement(pairs: pd.DataFrame, judge: str = "judge", label: str = "label") -> Agreement:
+    """Return the agreement of two columns of 0, 1 or missing; rows have a ``query_id``."""
+    both = pairs.dropna(subset=[judge, label])
+    a, b = both[judge].to_numpy(float), both[label].to_numpy(float)
+    queries = both[["query_id"]].drop_duplicates()
+    equal = both[["query_id"]].assign(value=(a == b).astype(float))
+    share = cluster_mean(equal, "value", queries=queries, limits=SHARE, strata=None)
+    rates = judge_rates(both[judge], both[label])
+    return Agreement(
+        n=len(both),
+        expected=len(pairs),
+        clusters=len(queries),
+        agreement=share._replace(expected=len(pairs)),
+        balanced=_balanced(a, b, both["query_id"], len(pairs)),
+        sensitivity=rates.sensitivity,
+        specificity=rates.specificity,
+        kappa=cohen_kappa(a, b),
+        always=float(max(b.mean(), 1 - b.mean())) if b.size else NAN,
+    )
+
+
+def cohen_kappa(a: np.ndarray, b: np.ndarray) -> float:
+    """Return Cohen's kappa of two sides that say 0 or 1; NaN when chance agreement is full."""
+    a, b = (np.asarray(v, dtype=float) for v in (a, b))
+    if not a.size:
+        return NAN
+    chance = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
+    return float(((a == b).mean() - chance) / (1 - chance)) if chance < 1 else NAN
+
+
+def balanced_accuracy(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the mean of sensitivity and specificity of `a` against `b`; NaN if one is missing."""
+    yes, no = a[b == 1], a[b == 0]
+    return float((yes.mean() + 1 - no.mean()) / 2) if yes.size and no.size else NAN
+
+
+def _balanced(a: np.ndarray, b: np.ndarray, queries: pd.Series, expected: int) -> Estimate:
+    """Return balanced accuracy with the interval of the delete-one-query jackknife."""
+    code, names = pd.factorize(queries)
+    value, size = balanced_accuracy(a, b), len(names)
+    left = np.array([balanced_accuracy(a[code != i], b[code != i]) for i in range(size)])
+    if size < 3 or np.isnan(left).any() or np.isnan(value):
+        note = f"no interval from {size} queries"
+        return Estimate(value, NAN, NAN, NAN, len(a), expected, size, 0, "none", note)
+    se = float(np.sqrt((size - 1) / size * ((left - left.mean()) ** 2).sum()))
+    half = t_quantile(0.95, size - 1) * se
+    low, high = max(value - half, 0.0), min(value + half, 1.0)
+    return Estimate(value, low, high, se, len(a), expected, size, size - 1, "jackknife t", "")
+
+
+def confusion_of(
+    pairs: pd.DataFrame, first: str = "verdict", second: str = "human"
+) -> pd.DataFrame:
+    """Return how often each verdict (down) meets each label (across)."""
+    a, b = (pairs[c].astype(object).fillna("no statement") for c in (first, second))
+    table = pd.crosstab(a, b)
+    order = [*SUPPORT_VERDICTS, *UNKNOWN, "uncited", "no_source", "not_applicable", "no statement"]
+    rows = [name for name in order if name in table.index]
+    return table.loc[rows, [name for name in order if name in table.columns]]
+
+
+def verifier_pairs(one: Support, other: Support) -> pd.DataFrame:
+    """Return the verdicts of two verifiers on the same statements and pages, each pair once.
+
+    Returns
+    -------
+    DataFrame
+        query_id, claim_id, page_id, verdict and human (the second verifier), judge and label.
+    """
+    on = ["query_id", "claim_id", "page_id"]
+    left = one.pairs[[*on, "status"]].drop_duplicates(on)
+    right = other.pairs[[*on, "status"]].drop_duplicates(on)
+    both = left.merge(right, on=on, suffixes=("_one", "_other"))
+    both = both.rename(columns={"status_one": "verdict", "status_other": "human"})
+    return both.assign(judge=binary(both["verdict"]), label=binary(both["human"]))
+
+
+def corrected_support(frame: pd.DataFrame, *, transported: bool = True) -> pd.DataFrame:
+    """Return each system's statement support as the verifier gives it, and corrected by labels.
+
+    Parameters
+    ----------
+    frame
+        One row a statement: system, query_id, judge (0, 1 or missing) and label (0, 1, or missing
+        where the statement has none). Labels of a system must be a random sample of its statements.
+    transported
+        Whether to add the Rogan-Gladen estimate, with sensitivity and specificity taken from the
+        labels of the *other* systems: what would be known without labels of the system itself.
+
+    Returns
+    -------
+    DataFrame
+        system; verifier (the uncorrected share); the fields of the prediction-powered estimate; and
+        for Rogan-Gladen rg_value, rg_low, rg_high, rg_note.
+    """
+    table, _ = label_corrected_means(frame)
+    table = table.reset_index().rename(columns={"judge_mean": "verifier"})
+    if not transported:
+        return table
+    rows = []
+    for system in table["system"]:
+        mine, others = frame[frame["system"] == system], frame[frame["system"] != system]
+        queries = mine[["query_id"]].drop_duplicates()
+        share = cluster_mean(mine, "judge", queries=queries, limits=SHARE, strata=None)
+        rates = judge_rates(others["judge"], others["label"])
+        e = rogan_gladen(share, *rates)
+        rows.append({"rg_value": e.value, "rg_low": e.low, "rg_high": e.high, "rg_note": e.note})
+    return pd.concat([table, pd.DataFrame(rows)], axis=1)

@@ -1,0 +1,325 @@
+"""The verification stage: which statements and pages a study needs verified, once each, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from sourcebench.judge.endpoint import JudgingStopped
+from sourcebench.judge.stage import UNSETTLED, in_threads, load_packets
+from sourcebench.records import Check, Packet, Verifier
+from sourcebench.study import Study, StudyError
+from sourcebench.support.statements import (
+    PARSER,
+    Cited,
+    parse_answer,
+    placed_citations,
+    statement_rows,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEY = ["system", "query_id", "run"]
+Scope = Literal["response", "cited"]
+
+
+class Task(NamedTuple):
+    """Statements that one page has to be checked for: identity and text of each."""
+
+    page_id: str
+    claims: tuple[tuple[str, str], ...]
+
+
+def make_verifier(study: Study, name: str | None = None, **options: Any) -> Verifier:
+    """Return a verifier: `rules`, or the language model that `[judges.<name>]` describes.
+
+    Parameters
+    ----------
+    study
+        The study.
+    name
+        By default the judge that study.toml names.
+    options
+        Passed on to a language model: see `sourcebench.judge.llm.llm_judge`.
+    """
+    name = name or study.settings.judge
+    table = study.settings.judges.get(name, {"type": "rules"} if name == "rules" else None)
+    if table is None:
+        raise StudyError(f"{study.folder / 'study.toml'}: no [judges.{name}] to verify with")
+    if table.get("type") == "llm":
+        from sourcebench.judge import make_judge
+        from sourcebench.support.llm import LLMVerifier
+
+        return LLMVerifier(make_judge(study, name, **options))
+    from sourcebench.support.rules import RulesVerifier
+
+    return RulesVerifier(name)
+
+
+# --- statements ----------------------------------------------------------------------------------
+
+
+def parse_study(study: Study, parser: Verifier | None = None) -> pd.DataFrame:
+    """Cut every answer into statements, and write the table `statements`.
+
+    Parameters
+    ----------
+    study
+        A study with answers and citations.
+    parser
+        A language model that also splits sentences into single statements; by default rules cut.
+    """
+    answers = study.load("answers").astype(object)
+    answers = answers.where(answers.notna(), None)
+    cited = citations_by_answer(study)
+    rows: list[dict[str, Any]] = []
+    cut = getattr(parser, "parse", None)
+    for answer in answers.to_dict(orient="records"):
+        key = {name: answer[name] for name in KEY}
+        text = answer["text"] or ""
+        placed, outside = placed_citations(cited.get(tuple(key.values()), []), len(text))
+        found = parse_answer(text, placed)
+        if cut is not None:
+            found = cut(text, found)
+        made = statement_rows(key, found, parser.name if cut is not None else PARSER)
+        if outside and made:
+            made[0]["reason"] = _with(
+                made[0]["reason"], f"{outside} citations lie outside the text"
+            )
+        if not text:
+            made[0]["reason"] = f"no answer text: {answer['outcome']}"
+        rows += made
+    study.save("statements", rows)
+    return study.load("statements")
+
+
+def _with(reason: str | None, more: str) -> str:
+    """Add to a reason."""
+    return f"{reason}; {more}" if reason else more
+
+
+def citations_by_answer(study: Study) -> dict[tuple, list[Cited]]:
+    """Return the citations of each (system, query_id, run), in the order of their rank."""
+    from sourcebench.urls import page_id
+
+    frame = study.load("citations").sort_values([*KEY, "rank"], kind="stable").astype(object)
+    frame = frame.where(frame.notna(), None)
+    pages = {url: page_id(url) for url in frame["url"].unique()}
+    found: dict[tuple, list[Cited]] = {}
+    for row in frame.to_dict(orient="records"):
+        one = Cited(pages[row["url"]], row["start"], row["end"])
+        found.setdefault(tuple(row[name] for name in KEY), []).append(one)
+    return found
+
+
+# --- what has to be verified ---------------------------------------------------------------------
+
+
+def response_pairs(study: Study, statements: pd.DataFrame) -> pd.DataFrame:
+    """Return every statement with every page that its response cites, and whether it cites it there.
+
+    Returns
+    -------
+    DataFrame
+        system, query_id, run, statement_id, claim_id, text, page_id, cited (bool).
+    """
+    import pandas as pd
+
+    stated = statements[statements["outcome"] == "statement"]
+    pages = pd.DataFrame(
+        [
+            (*key, page)
+            for key, cited in citations_by_answer(study).items()
+            for page in dict.fromkeys(c.page_id for c in cited)
+        ],
+        columns=[*KEY, "page_id"],
+    ).astype({"run": "Int64"})
+    columns = [*KEY, "statement_id", "claim_id", "text", "pages"]
+    pairs = stated[columns].merge(pages, on=KEY, how="inner")
+    at = zip(pairs["page_id"], pairs["pages"].fillna(""), strict=True)
+    pairs["cited"] = [page in there.split() for page, there in at]
+    return pairs.drop(columns="pages")
+
+
+def tasks_of(pairs: pd.DataFrame, scope: Scope = "response") -> list[Task]:
+    """Return what has to be verified, page by page, each text once."""
+    wanted = pairs[pairs["cited"]] if scope == "cited" else pairs
+    once = wanted.drop_duplicates(["page_id", "claim_id"]).sort_values(["page_id", "claim_id"])
+    return [
+        Task(page, tuple(zip(mine["claim_id"], mine["text"], strict=True)))
+        for page, mine in once.groupby("page_id", sort=True)
+    ]
+
+
+# --- verifying -----------------------------------------------------------------------------------
+
+
+def verify_study(
+    study: Study,
+    *,
+    verifiers: Sequence[str | Verifier] | None = None,
+    scope: Scope = "response",
+    retry: Collection[str] = (),
+    **options: Any,
+) -> pd.DataFrame:
+    """Have every statement verified against the pages its response cites; write `statements`, `support`.
+
+    A text is verified against a page once, however many answers say it. Verdicts that are there
+    under the same rules or wording are kept, failed ones are asked again. A language model's
+    replies are in the study's journal before the next request is sent.
+
+    Parameters
+    ----------
+    study
+        A study with answers, citations, fetches and packets.
+    verifiers
+        Names from study.toml, or verifiers; by default the judge that study.toml names.
+    scope
+        `response` verifies a statement against all pages of its response, as SourceCheckup does;
+        `cited` only against those cited at the statement, which costs less and leaves the
+        any-source rule without a value.
+    retry
+        Further outcomes that are asked again.
+    options
+        Passed on to language models.
+
+    Returns
+    -------
+    DataFrame
+        The table `support`. Every pair has a row; where there is no verdict, its outcome says why.
+    """
+    made = _made(study, verifiers, options)
+    parser = next((v for v in made if hasattr(v, "parse")), None)
+    with parser if hasattr(parser, "__enter__") else nullcontext():
+        statements = parse_study(study, parser)
+    tasks = tasks_of(response_pairs(study, statements), scope)
+    run = _Run(study, load_packets(study), _reasons(study), _kept(study, made, retry))
+    try:
+        for verifier in made:
+            run.verify_all(verifier, tasks)
+    finally:
+        run.save()
+    return study.load("support")
+
+
+def _made(study: Study, verifiers, options: Mapping[str, Any]) -> list[Verifier]:
+    """Return the verifiers, made where they are names."""
+    names = [study.settings.judge] if verifiers is None else verifiers
+    return [make_verifier(study, v, **options) if isinstance(v, str) else v for v in names]
+
+
+def _reasons(study: Study) -> dict[str, str]:
+    """Return, for each page without a text, what became of it."""
+    from sourcebench.score import page_states
+
+    states = page_states(study).astype(object)
+    states = states.where(states.notna(), "")
+    return {
+        row["page_id"]: f"{row['state']}: {row['why']}" if row["why"] else row["state"]
+        for row in states.to_dict(orient="records")
+    }
+
+
+def _kept(study: Study, verifiers: Iterable[Verifier], retry: Collection[str]) -> dict[tuple, dict]:
+    """Return the rows that hold, by what they are about: settled, same wording, pages not newer."""
+    frame = study.load("support").astype(object)
+    frame = frame.where(frame.notna(), None)
+    versions = {v.name: v.version() for v in verifiers}
+    stale = _pages_are_newer(study)
+    open_ = {*UNSETTLED, "no_page", *retry}
+    rows = {}
+    for row in frame.to_dict(orient="records"):
+        ours = row["verifier"] in versions
+        same = row["version"] == versions.get(row["verifier"])
+        if not ours or (same and not stale and row["outcome"] not in open_):
+            rows[row["verifier"], row["claim_id"], row["page_id"]] = row
+    return rows
+
+
+def _pages_are_newer(study: Study) -> bool:
+    """Whether the pages changed after the verdicts were written."""
+    written = study.path("support")
+    if not (written.exists() and study.has("packets")):
+        return False
+    return study.path("packets").stat().st_mtime_ns >= written.stat().st_mtime_ns
+
+
+@dataclass
+class _Run:
+    """One run of the stage: what it reads, and the rows it adds to."""
+
+    study: Study
+    packets: Mapping[str, Mapping[str, Any]]
+    reasons: Mapping[str, str]
+    rows: dict[tuple, dict[str, Any]]
+
+    def verify_all(self, verifier: Verifier, tasks: Sequence[Task]) -> None:
+        """Have one verifier do what is missing; what a stop leaves undone is a row too."""
+        wanted = {(verifier.name, c, t.page_id) for t in tasks for c, _ in t.claims}
+        ours = [key for key in self.rows if key[0] == verifier.name and key not in wanted]
+        for key in ours:
+            del self.rows[key]
+        missing = self._missing(verifier, tasks)
+        try:
+            with verifier if hasattr(verifier, "__enter__") else nullcontext():
+                if missing and hasattr(verifier, "prepare"):
+                    verifier.prepare()
+                work = in_threads(
+                    lambda task: self._checks(verifier, task),
+                    missing,
+                    getattr(verifier, "concurrency", 1),
+                )
+                for task, checks in work:
+                    self._add(verifier, task, checks)
+        except JudgingStopped as stop:
+            left = self._missing(verifier, tasks)
+            for task in left:
+                quota = Check(None, outcome="quota", reason=f"not asked: {stop}")
+                self._add(verifier, task, [quota] * len(task.claims))
+            raise
+
+    def _missing(self, verifier: Verifier, tasks: Sequence[Task]) -> list[Task]:
+        """Return what is left of the tasks; pages without a text are settled at once."""
+        left = []
+        for task in tasks:
+            claims = tuple(
+                c for c in task.claims if (verifier.name, c[0], task.page_id) not in self.rows
+            )
+            if claims and task.page_id not in self.packets:
+                why = self.reasons.get(task.page_id, "not_tried")
+                gone = Check(None, outcome="no_page", reason=why)
+                self._add(verifier, Task(task.page_id, claims), [gone] * len(claims))
+            elif claims:
+                left.append(Task(task.page_id, claims))
+        return left
+
+    def _checks(self, verifier: Verifier, task: Task) -> list[Check]:
+        """Have one page checked."""
+        packet = Packet.from_dict(dict(self.packets[task.page_id]))
+        return verifier.check([text for _, text in task.claims], packet)
+
+    def _add(self, verifier: Verifier, task: Task, checks: Sequence[Check]) -> None:
+        """Add the rows of a task."""
+        for (claim, _), check in zip(task.claims, checks, strict=True):
+            found = {True: "yes", False: "no", None: None}[check.quote_found]
+            self.rows[verifier.name, claim, task.page_id] = {
+                "verifier": verifier.name,
+                "version": verifier.version(),
+                "claim_id": claim,
+                "page_id": task.page_id,
+                "verdict": check.verdict,
+                "evidence": check.evidence or None,
+                "quote_found": found,
+                "outcome": check.outcome,
+                "reason": check.reason or None,
+                "model": check.model or None,
+                "checked_at": check.checked_at or None,
+                "flags": " ".join(check.flags) or None,
+            }
+
+    def save(self) -> None:
+        """Write the table in an order that does not depend on who was ready first."""
+        self.study.save("support", [self.rows[key] for key in sorted(self.rows)])

@@ -1,0 +1,38 @@
+"""Judges sixty pages in a process of its own, so that a test can kill it; not a test itself."""
+
+import json
+import sys
+from datetime import date
+from pathlib import Path
+
+from sourcebench.judge.crew import in_threads
+from sourcebench.judge.journal import Journal
+from sourcebench.judge.llm import LLMJudge, Settings
+from sourcebench.judge.stage import Task
+from sourcebench.records import Packet
+
+
+def pages(count: int) -> dict[str, Packet]:
+    """Return made-up pages by identity."""
+    return {
+        f"p{i}": Packet(f"p{i}", f"https://{i}.example.org/", text=f"Page {i} is short.")
+        for i in range(count)
+    }
+
+
+def main(base_url: str, journal: str, count: str, threads: str) -> None:
+    """Judge all pages and print the verdicts."""
+    settings = Settings("judge", base_url, concurrency=int(threads), timeout=5.0)
+    made = pages(int(count))
+    tasks = [Task("usability", "", page) for page in made]
+    with LLMJudge("fake", settings, date(2026, 6, 1), Journal(Path(journal))) as judge:
+        judge.prepare()
+        found = in_threads(
+            lambda task: judge.judge(task.group, None, made[task.page_id]), tasks, int(threads)
+        )
+        for task, (verdict,) in found:
+            print(json.dumps([task.page_id, verdict.score, verdict.outcome]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
