@@ -84,7 +84,7 @@ def estimates(
         for column in columns:
             estimate = mean(mine, column, queries=queries, limits=LIMITS[column])
             rows.append({"system": system, "column": column, **estimate._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["system", "column", *Estimate._fields])
 
 
 def grid(

@@ -118,7 +118,7 @@ def answer_means(
             mine = values[values["system"] == system]
             e = _measure_mean(mine, asked, MEASURES.get(measure))
             rows.append({"system": system, "column": measure, **e._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["system", "column", *Estimate._fields])
 
 
 def _measure_mean(values: pd.DataFrame, asked: pd.DataFrame, limits) -> Estimate:

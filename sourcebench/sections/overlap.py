@@ -68,7 +68,7 @@ def overlap_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
         mine = sources[sources["system"] == system]
         e = cluster_mean(mine, "weighted", queries=queries, limits=LIMITS["weighted"])
         rows.append({"system": system, "column": "weighted", **e._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["system", "column", *Estimate._fields])
 
 
 def overlap_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:

@@ -43,7 +43,7 @@ def planning_table(study: Study, sources: pd.DataFrame) -> PaperTable:
             columns[0]: [rounded(v, 0) for v in data["delta"]],
             columns[1]: [f"{n:,}" for n in data["one_pair"]],
             columns[2]: [f"{n:,}" for n in data["all_pairs"]],
-            columns[3]: [rounded(100 * v, 0) + "%" for v in data["power_now"]],
+            columns[3]: [_percent(v) for v in data["power_now"]],
         }
     )
     note = (
@@ -53,6 +53,11 @@ def planning_table(study: Study, sources: pd.DataFrame) -> PaperTable:
         "More queries must resemble these for the numbers to hold."
     )
     return PaperTable(name, title, data, shown, note)
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, never as a certainty."""
+    return "> 99%" if share > 0.99 else rounded(100 * share, 0) + "%"
 
 
 def planning_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
