@@ -58,14 +58,18 @@ def selected_sources(study: Study) -> pd.DataFrame:
 
     A redirect link that hides its target counts as the page it was found to lead to.
     """
-    return select_sources(study.load("citations"), study.settings.top_k, page_identity(study))
+    from sourcebench.urls import page_id
+
+    citations = study.load("citations")
+    citations["url"] = citations["url"].map(landing(study))
+    return select_sources(citations, study.settings.top_k, page_id)
 
 
-def page_identity(study: Study) -> Callable[[str], str]:
-    """Return what gives the identity of a page from an address as cited.
+def landing(study: Study) -> Callable[[str], str]:
+    """Return what gives the address of a page from an address as cited.
 
-    It is `urls.page_id`, but for redirect links that were resolved when they were fetched: they have the
-    identity of their page.
+    Both are the same, but for redirect links that hid their target and were resolved when they
+    were fetched.
     """
     from sourcebench.urls import is_redirector, page_id
 
@@ -74,8 +78,8 @@ def page_identity(study: Study) -> Callable[[str], str]:
     pages = {}
     for link in links.fillna({"hops": ""}).itertuples():
         way = [*link.hops.split(), link.final_url]
-        pages[link.page_id] = next(page_id(at) for at in way if not is_redirector(at))
-    return lambda url: pages.get(page_id(url), page_id(url))
+        pages[link.page_id] = next(address for address in way if not is_redirector(address))
+    return lambda url: pages.get(page_id(url), url)
 
 
 def pairs_to_judge(study: Study) -> pd.DataFrame:

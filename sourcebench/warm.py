@@ -30,8 +30,11 @@ PRELOADED = (
     "numpy",
     "pandas",
     "pandera.pandas",
+    "pandera.backends.pandas.builtin_checks",  # else imported at the first check of a table
     "scipy.stats",
     "matplotlib.pyplot",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
     "matplotlib_inline.backend_inline",
     "seaborn",
     "ipykernel.kernelapp",
@@ -46,7 +49,7 @@ class Nursery:
     Parameters
     ----------
     preloaded
-        Modules that every kernel finds imported.
+        Modules that every kernel finds imported, beside this package.
     """
 
     def __init__(self, preloaded: tuple[str, ...] = PRELOADED):
@@ -81,8 +84,11 @@ class Nursery:
 # Runs in the parent. It stays single-threaded, and never returns into a notebook's code.
 _PARENT = """
 import importlib, sys
+import sourcebench
 for name in sys.argv[1:]:
     importlib.import_module(name)
+for name in sourcebench.__all__:
+    getattr(sourcebench, name)
 from sourcebench.warm import serve_forks
 serve_forks()
 """

@@ -46,7 +46,7 @@ def test_killed_and_resumed(tmp_path):
         output, _ = start(server, journal).communicate(timeout=60)
         twice = sum(server.served.values()) - len(server.served)
     found = {
-        page: (score, outcome) for page, score, outcome in map(json.loads, output.splitlines())
+        page: (score, outcome) for page, score, outcome, _ in map(json.loads, output.splitlines())
     }
     assert found == {p: (right_score(q.url, "LC"), "scored") for p, q in pages(PAGES).items()}
     assert twice <= KILLS * THREADS

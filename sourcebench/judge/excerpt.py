@@ -88,7 +88,7 @@ def _usability(packet: Packet, as_of: date, budget: int):
     lines = [*_head(packet), _field("Kind of page", packet.kind), _field("Counts", counts)]
     texts = [
         ("Lines outside the main text", packet.outside, budget // 4),
-        ("Opening of the main text", packet.text, budget // 4),
+        ("Opening of the main text", packet.text, budget // 8),
     ]
     return lines, texts
 

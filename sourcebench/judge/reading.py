@@ -149,7 +149,7 @@ def _find_verdict(text: str, names: Mapping[str, str]) -> tuple[dict[str, dict] 
     if not text:
         return None, "empty reply", False
     try:
-        whole = _strict(text)
+        whole = strict_json(text)
     except _TwiceError as error:
         return None, str(error), False
     except ValueError:
@@ -169,7 +169,7 @@ def without_thinking(text: str) -> str:
     return re.sub(r"\A.*</(think|thinking|reasoning)>", "", text, flags=re.S | re.I)
 
 
-def _strict(text: str) -> Any:
+def strict_json(text: str) -> Any:
     """Read JSON that repeats no key and has no NaN."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def _closing(text: str, start: int) -> int | None:
 def _mended(part: str, names: Mapping[str, str]) -> Any:
     """Read JSON with slips in it: single quotes, trailing commas, missing quotes."""
     try:
-        return _strict(part)
+        return strict_json(part)
     except _TwiceError:
         raise
     except ValueError:

@@ -368,6 +368,8 @@ class _Run:
         lines = [f"{judge.name}: {counted}"]
         if hasattr(judge, "spending"):
             lines.append(f"this run: {judge.spending}")
+        if hasattr(judge, "notes"):
+            lines += judge.notes()
         if outcomes["cut"] > _MANY_CUT * outcomes.total():
             lines.append("many replies were cut off at the output limit: raise max_tokens")
         return "; ".join(lines)

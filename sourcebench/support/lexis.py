@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 
 from sourcebench.judge.evidence import cues, word_frequencies, words
 from sourcebench.judge.relevance import stem
@@ -126,7 +127,7 @@ def share(wanted: dict[str, float], there: Iterable[str]) -> float:
 
 def pairs(stems: list[str]) -> set[tuple[str, str]]:
     """Return the neighbouring words of a text."""
-    return set(zip(stems, stems[1:], strict=False))
+    return set(pairwise(stems))
 
 
 def figures(text: str) -> set[float]:

@@ -31,7 +31,7 @@ RULES_VERSION = "1"
 _CANDIDATES = 12  # sentences of a page that are looked at for one statement
 _QUOTE = 400  # characters of evidence
 # A page that hands out verdicts is not evidence of anything.
-_PLANTED = re.compile(r"[\"']?verdict[\"']?\s*[:=]\s*[\"']?\w*support|statement[^.\n]{0,40}\bis supported by this", re.I)  # fmt: skip
+PLANTED = re.compile(r"[\"']?verdict[\"']?\s*[:=]\s*[\"']?\w*support|statement[^.\n]{0,40}\bis supported by this", re.I)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class RulesVerifier:
     def check(self, statements: Sequence[str], packet: Packet) -> list[Check]:
         """Return one check for each statement; the page is read once."""
         passages = Passages(packet.text)
-        planted = ("planted_verdict",) if _PLANTED.search(packet.text) else ()
+        planted = ("planted_verdict",) if PLANTED.search(packet.text) else ()
         return [self._check(s, passages, packet.language, planted) for s in statements]
 
     def _check(
@@ -133,7 +133,7 @@ def best_match(claim: Claim, passages: Passages, t: Thresholds) -> Match | None:
         _match(claim, passages, place, around, t)
         for place in passages.best(claim.text, _CANDIDATES)
         for around in (0, 1)
-        if not _PLANTED.search(passages.shown(place, around))
+        if not PLANTED.search(passages.shown(place, around))
     ]
     there = [match for match in found if match.words > 0]
     return max(there, key=lambda m: (m.score, -m.around, -m.place), default=None)

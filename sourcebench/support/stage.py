@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sourcebench.judge.endpoint import JudgingStopped
+from sourcebench.judge.spending import Estimate, describe, estimate
 from sourcebench.judge.stage import UNSETTLED, in_threads, load_packets
 from sourcebench.records import Check, Packet, Verifier
-from sourcebench.study import Study, StudyError
+from sourcebench.schema import TABLES
+from sourcebench.study import Study, StudyError, to_frame
 from sourcebench.support.statements import (
     PARSER,
     Cited,
+    Statement,
     parse_answer,
     placed_citations,
     statement_rows,
@@ -72,31 +75,54 @@ def parse_study(study: Study, parser: Verifier | None = None) -> pd.DataFrame:
     parser
         A language model that also splits sentences into single statements; by default rules cut.
     """
-    answers = study.load("answers").astype(object)
-    answers = answers.where(answers.notna(), None)
-    cited = citations_by_answer(study)
-    rows: list[dict[str, Any]] = []
-    cut = getattr(parser, "parse", None)
-    for answer in answers.to_dict(orient="records"):
-        key = {name: answer[name] for name in KEY}
-        text = answer["text"] or ""
-        placed, outside = placed_citations(cited.get(tuple(key.values()), []), len(text))
-        found = parse_answer(text, placed)
-        if cut is not None:
-            found = cut(text, found)
-        made = statement_rows(key, found, parser.name if cut is not None else PARSER)
-        if outside and made:
-            made[0]["reason"] = _with(
-                made[0]["reason"], f"{outside} citations lie outside the text"
-            )
-        if not text:
-            made[0]["reason"] = f"no answer text: {answer['outcome']}"
-        rows += made
-    study.save("statements", rows)
+    parsed = parsed_answers(study)
+    name = PARSER if parser is None else parser.name
+    if parser is not None:
+        parsed = _split_by_model(parsed, parser)
+    study.save(
+        "statements", [row for one in parsed for row in statement_rows(one.key, one.found, name)]
+    )
     return study.load("statements")
 
 
-def _with(reason: str | None, more: str) -> str:
+def _split_by_model(parsed: list[Parsed], parser: Any) -> list[Parsed]:
+    """Have a model split the sentences; answers that say the same are sent once."""
+    alike = {tuple(s.text for s in one.found): one for one in reversed(parsed)}
+    work = in_threads(lambda one: parser.parse(one.found), list(alike.values()), parser.concurrency)
+    done = {one.place: made for one, made in work}
+    return [
+        one._replace(found=done[one.place] if one.place in done else parser.parse(one.found))
+        for one in parsed
+    ]
+
+
+class Parsed(NamedTuple):
+    """An answer and its sentences."""
+
+    place: int
+    key: dict[str, Any]
+    text: str
+    found: list[Statement]
+
+
+def parsed_answers(study: Study) -> list[Parsed]:
+    """Return every answer of a study, cut into sentences by rules."""
+    answers = study.load("answers").astype(object)
+    answers = answers.where(answers.notna(), None)
+    cited = citations_by_answer(study)
+    parsed = []
+    for place, answer in enumerate(answers.to_dict(orient="records")):
+        key, text = {name: answer[name] for name in KEY}, answer["text"] or ""
+        placed, outside = placed_citations(cited.get(tuple(key.values()), []), len(text))
+        found = parse_answer(text, placed)
+        reason = found[0].reason if text else f"no answer text: {answer['outcome']}"
+        if outside:
+            reason = _with(reason, f"{outside} citations lie outside the text")
+        parsed.append(Parsed(place, key, text, [replace(found[0], reason=reason), *found[1:]]))
+    return parsed
+
+
+def _with(reason: str, more: str) -> str:
     """Add to a reason."""
     return f"{reason}; {more}" if reason else more
 
@@ -140,7 +166,7 @@ def response_pairs(study: Study, statements: pd.DataFrame) -> pd.DataFrame:
     columns = [*KEY, "statement_id", "claim_id", "text", "pages"]
     pairs = stated[columns].merge(pages, on=KEY, how="inner")
     at = zip(pairs["page_id"], pairs["pages"].fillna(""), strict=True)
-    pairs["cited"] = [page in there.split() for page, there in at]
+    pairs["cited"] = pd.Series([page in there.split() for page, there in at], dtype=bool)
     return pairs.drop(columns="pages")
 
 
@@ -163,6 +189,7 @@ def verify_study(
     verifiers: Sequence[str | Verifier] | None = None,
     scope: Scope = "response",
     retry: Collection[str] = (),
+    statements: pd.DataFrame | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Have every statement verified against the pages its response cites; write `statements`, `support`.
@@ -183,6 +210,8 @@ def verify_study(
         any-source rule without a value.
     retry
         Further outcomes that are asked again.
+    statements
+        Statements to verify; by default the answers are parsed anew. An imported study brings its own.
     options
         Passed on to language models.
 
@@ -192,9 +221,12 @@ def verify_study(
         The table `support`. Every pair has a row; where there is no verdict, its outcome says why.
     """
     made = _made(study, verifiers, options)
-    parser = next((v for v in made if hasattr(v, "parse")), None)
-    with parser if hasattr(parser, "__enter__") else nullcontext():
-        statements = parse_study(study, parser)
+    if statements is None:
+        parser = next((v for v in made if hasattr(v, "parse")), None)
+        with parser or nullcontext():
+            if parser is not None:
+                parser.prepare()
+            statements = parse_study(study, parser)
     tasks = tasks_of(response_pairs(study, statements), scope)
     run = _Run(study, load_packets(study), _reasons(study), _kept(study, made, retry))
     try:
@@ -203,6 +235,72 @@ def verify_study(
     finally:
         run.save()
     return study.load("support")
+
+
+def plan_verifying(
+    study: Study,
+    *,
+    verifiers: Sequence[str] | None = None,
+    scope: Scope = "response",
+    **options: Any,
+) -> Plan:
+    """Return what verifying would take, without sending or writing anything; no key is needed.
+
+    Statements that a model has not split yet are counted as rules cut them, so the number of calls
+    about pages is an estimate until the answers are parsed.
+
+    Parameters
+    ----------
+    study, verifiers, scope, options
+        As for `verify_study`.
+    """
+    parsed = parsed_answers(study)
+    rows = [row for one in parsed for row in statement_rows(one.key, one.found)]
+    statements = to_frame(rows, TABLES["statements"])
+    pairs = response_pairs(study, statements)
+    tasks, packets = tasks_of(pairs, scope), load_packets(study)
+    readable = [t for t in tasks if t.page_id in packets]
+    estimates = []
+    for verifier in _made(study, verifiers, options):
+        if not hasattr(verifier, "planned"):
+            continue
+        calls = [call for one in parsed for call in verifier.planned_parse(one.found)]
+        for task in readable:
+            packet = Packet.from_dict(dict(packets[task.page_id]))
+            calls += verifier.planned([text for _, text in task.claims], packet)
+        estimates.append(estimate(verifier.name, calls, verifier.judge.settings.price))
+    return Plan(
+        responses=len(parsed),
+        statements=int((statements["outcome"] == "statement").sum()),
+        pairs=sum(len(task.claims) for task in readable),
+        published_calls=len(pairs) + len(parsed),
+        estimates=tuple(estimates),
+    )
+
+
+class Plan(NamedTuple):
+    """What verifying a study takes.
+
+    `pairs` are distinct statements and pages that can be read; `published_calls` is what SourceCheckup's
+    program would make: one for each statement and source, and one to parse each response.
+    """
+
+    responses: int
+    statements: int
+    pairs: int
+    published_calls: int
+    estimates: tuple[Estimate, ...]
+
+    def __str__(self) -> str:
+        said = (
+            f"{self.responses} responses, {self.statements} statements, {self.pairs} distinct pairs of "
+            f"statement and page; SourceCheckup's program would make {self.published_calls} calls"
+        )
+        if not self.estimates:
+            return f"{said}\nno calls: the verifier works offline"
+        per = [f"{e.calls / max(self.responses, 1):.1f}" for e in self.estimates]
+        published = f"{self.published_calls / max(self.responses, 1):.1f}"
+        return f"{said}\n{describe(self.estimates)}\ncalls a response: {', '.join(per)}; published {published}"
 
 
 def _made(study: Study, verifiers, options: Mapping[str, Any]) -> list[Verifier]:

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from sourcebench.intext import markers, sentences, split_sources
@@ -141,7 +142,7 @@ def _cut_at(body: str, start: int, end: int, edges: set[int]) -> list[tuple[int,
     """Cut a span at the places given, without the blanks around."""
     places = [start, *sorted(e for e in edges if start < e < end), end]
     parts = []
-    for a, b in zip(places, places[1:], strict=False):
+    for a, b in pairwise(places):
         inside = body[a:b]
         if inside.strip():
             parts.append((a + len(inside) - len(inside.lstrip()), a + len(inside.rstrip())))
@@ -157,7 +158,7 @@ def _parts(body: str, start: int, end: int) -> list[tuple[int, int]]:
     marks = [_MARK.match(body, place) for place in ends]
     ends = [m.end() if m else place for place, m in zip(ends, marks, strict=True)]
     edges = sorted({start, *(e for e in ends if e < end), end})
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 def _goes_on(before: str, gap: str) -> bool:
