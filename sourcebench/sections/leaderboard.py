@@ -62,7 +62,6 @@ def leaderboard(
     shown.insert(0, "System", [labels[name] for name in systems])
     shown["Macro"] = [estimate_cell(item, 1) for item in macro.itertuples(index=False)]
     shown["Ranks"] = [_ranks(ranks.loc[name]) for name in systems]
-    shown["Class"] = [rounded(value, 0) for value in ranks["class"]]
     if rng is not None:
         long = long.merge(_resampled(sources, queries, long, rng, resamples), how="left")
     data = pd.concat([long.assign(mean_over="sources"), macro.assign(mean_over="queries")])
@@ -75,7 +74,7 @@ def leaderboard(
     )
 
 
-_HEADS = ("System", *COLUMNS, "Macro", "Ranks", "Class")
+_HEADS = ("System", *COLUMNS, "Macro", "Ranks")
 
 
 def _title(study: Study) -> str:
@@ -136,11 +135,11 @@ def ranking(sources: pd.DataFrame, queries: pd.DataFrame, systems: list[str]) ->
 
 
 def _ranks(row: pd.Series) -> str:
-    """Return a rank set as text."""
+    """Return a rank set and the class of a system as text."""
     if pd.isna(row["rank_low"]):
         return DASH
     low, high = int(row["rank_low"]), int(row["rank_high"])
-    return str(low) if low == high else f"{low}–{high}"
+    return (str(low) if low == high else f"{low}–{high}") + f"\nclass {int(row['class'])}"
 
 
 def coverage_table(study: Study, sources: pd.DataFrame) -> PaperTable:
