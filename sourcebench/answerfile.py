@@ -140,6 +140,10 @@ def collect_rows(
         run = whole_number(row, "run", found.faults, default=1)
         if not name:
             found.faults.append(Fault(row.number, "system", "empty; name the system"))
+        for column, value in (("system", name), ("query_id", row.text("query_id"))):
+            if not value.isprintable():
+                message = f"{value[:40]!r} holds a line end or a control character; remove it"
+                found.faults.append(Fault(row.number, column, message))
         if not query:
             column = "query_id" if "query_id" in row.values else "question"
             found.faults.append(Fault(row.number, column, "empty; say which query this answers"))

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from sourcebench.study import Study
 
 KEY = ["system", "query_id", "run"]
-_SURROGATES = re.compile("[\ud800-\udfff]")
+# What UTF-8 or a CSV file can't carry: lone surrogates, and control characters but tab and line feed.
+_UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def answer_row(answer: Answer) -> dict[str, Any]:
@@ -32,8 +33,10 @@ def answer_row(answer: Answer) -> dict[str, Any]:
 
 
 def storable(text: str | None) -> str | None:
-    """Return a text that can be written as UTF-8, of the same length, or None for an empty one."""
-    return _SURROGATES.sub("\ufffd", text) if text else None
+    """Return a text that every table can hold, of the same length, or None for an empty one."""
+    if not text:
+        return None
+    return _UNSTORABLE.sub(lambda match: " " if match.group() == "\r" else "\ufffd", text)
 
 
 def citation_rows(answer: Answer) -> list[dict[str, Any]]:
@@ -77,7 +80,8 @@ def store_answers(
     import pandas as pd
 
     if new_queries:
-        study.save("queries", _joined(study.load("queries"), new_queries))
+        added = [{name: storable(value) for name, value in query.items()} for query in new_queries]
+        study.save("queries", _joined(study.load("queries"), added))
     given = pd.DataFrame([(a.system, a.query_id, a.run) for a in answers], columns=KEY)
     taken = pd.MultiIndex.from_frame(given)
     for name, rows in (

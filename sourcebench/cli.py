@@ -40,7 +40,9 @@ def run(study: Path, to: Path | None, offline: bool) -> None:
     from sourcebench.pipeline import run_stages
     from sourcebench.study import Study
 
-    opened = Study(study) if to is None else Study(study).working_copy(to)
+    opened = Study(study)
+    if to is not None:
+        opened = Study(to) if (to / "study.toml").exists() else opened.working_copy(to)
     opened.validate()
     run_stages(opened, offline=offline, say=click.echo)
 
@@ -142,33 +144,85 @@ def check(study: Path, figures, build) -> None:
 @click.argument("answers", type=click.Path(path_type=Path))
 @click.option("--study", required=True, type=click.Path(path_type=Path), help="Study to add to.")
 @click.option(
-    "--from",
-    "base",
-    type=click.Path(path_type=Path),
-    help="Start the study as a copy of this one, such as data/sample.",
+    "--from", "base", type=click.Path(path_type=Path), help="Start --study as a copy of this."
 )
 @click.option("--system", help="Name of the system, if the file has no column for it.")
 @click.option("--add-queries", is_flag=True, help="Take in queries that the study does not have.")
 @click.option("--category", help="Intent of queries that are new.")
+@click.option("--replace", is_flag=True, help="Replace answers that the study has already.")
+@click.option("--keep-broken", is_flag=True, help="Keep broken addresses as citations not fetched.")
+@click.option(
+    "--field", "fields", multiple=True, help="Where a column is in a log: answer=path.to.it."
+)
+@click.option("--check", is_flag=True, help="Only say, row by row, what is wrong with the file.")
 @clear_errors
-def import_(answers: Path, study: Path, base, system, add_queries: bool, category) -> None:
-    """Add a file of answers and cited addresses to a study."""
-    from sourcebench.importing import import_answers
+def import_(answers: Path, study: Path, base, check: bool, replace: bool, **options) -> None:
+    """Add a file, or folder of raw replies, with answers and cited addresses to a study."""
+    from sourcebench.importing import check_answers, import_answers
     from sourcebench.study import Study
 
-    opened = Study(study) if base is None else Study(base).working_copy(study)
-    done = import_answers(
-        opened,
-        answers,
-        system=system,
-        unknown_queries="add" if add_queries else "refuse",
-        category=category,
-    )
-    click.echo(
-        f"{', '.join(done.systems)}: {done.answers} answers, {done.citations} citations, "
-        f"{done.no_citations} without citations, {done.empty} empty"
-    )
+    if base is not None and (study / "study.toml").exists():
+        raise click.ClickException(f"{study} is a study already; leave out --from to add to it")
+    opened = Study(study if base is None else base)
+    given = _reading(**options)
+    faults = check_answers(answers, study=opened, **given) if check else []
+    if check:
+        for fault in faults:
+            click.echo(str(fault))
+        if faults:
+            raise click.ClickException(f"{answers}: {len(faults)} faults")
+        click.echo(f"{answers}: can be imported")
+        return
+    if base is not None:
+        _must_be_importable(check_answers(answers, study=opened, **given), answers)
+        opened = opened.working_copy(study)
+    done = import_answers(opened, answers, present="replace" if replace else "refuse", **given)
+    click.echo(str(done))
     click.echo(f"next: make paper STUDY={study}")
+
+
+def _must_be_importable(faults: list, path: Path) -> None:
+    """Refuse a file before anything is made for it."""
+    if faults:
+        more = f" ({len(faults) - 1} more; --check lists them)" if len(faults) > 1 else ""
+        raise click.ClickException(f"{path}: {faults[0]}{more}")
+
+
+def _reading(
+    system, add_queries: bool, category, keep_broken: bool, fields: tuple[str, ...]
+) -> dict:
+    """Return how an import reads its file."""
+    from sourcebench.answerfile import Rules
+
+    for field in fields:
+        if "=" not in field:
+            raise click.ClickException(f"--field {field}: must be column=path.to.it")
+    return {
+        "system": system,
+        "unknown_queries": "add" if add_queries else "refuse",
+        "category": category,
+        "rules": Rules(broken="keep" if keep_broken else "refuse"),
+        "fields": dict(field.split("=", 1) for field in fields) or None,
+    }
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@clear_errors
+def submission(file: Path) -> None:
+    """Check a submission to the public SourceBench leaderboard by its contract."""
+    import json
+
+    from sourcebench.study import read_text
+    from sourcebench.submission import check_submission
+
+    faults, advice = check_submission(json.loads(read_text(file)))
+    for kind, lines in (("fault", faults), ("advice", advice)):
+        for line in lines:
+            click.echo(f"{kind}: {line}")
+    if faults:
+        raise click.ClickException(f"{file}: not valid, {len(faults)} faults")
+    click.echo(f"{file}: valid")
 
 
 @main.command()
@@ -192,8 +246,96 @@ def sample(study: Path) -> None:
 
 
 @main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--template", default="small", show_default=True, help="own, small or paper.")
+@click.option("--system", "systems", multiple=True, help="Preset to ask; may be repeated.")
+@click.option("--judge", default="rules", show_default=True, help="rules, or a preset of a model.")
+@click.option("--queries", help="File of queries, or `public` for those of SourceBench.")
+@click.option("--category", help="Intent of queries for which the file gives none.")
+@click.option("--runs", default=1, show_default=True, help="Answers to each query.")
+@click.option("--title", help="Title of the study; by default the folder's name.")
+@clear_errors
+def new(folder: Path, systems: tuple[str, ...], **options) -> None:
+    """Make a study from a template, and say what to run next."""
+    from sourcebench.templates import new_study
+
+    click.echo(f"next: {new_study(folder, systems=systems or None, **options)}")
+
+
+@main.command()
 @STUDY
-@click.option("--dry-run", is_flag=True, help="Say how many calls it takes, and make none.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be asked and its cost; ask nothing."
+)
+@click.option("--system", "systems", multiple=True, help="Ask only this system; may be repeated.")
+@click.option("--limit-cost", type=float, help="US dollars that this run may cost.")
+@clear_errors
+def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) -> None:
+    """Ask the engines of a study, and keep their replies."""
+    from sourcebench.collect import collect_study, describe_plans, plan_study
+    from sourcebench.study import Study
+
+    opened, names = Study(study), systems or None
+    if dry_run:
+        click.echo(describe_plans(plan_study(opened, systems=names)))
+        return
+    counts = collect_study(opened, systems=names, limit_cost=limit_cost, progress=True)
+    for name, outcomes in counts.items():
+        click.echo(f"{name}: {_outcomes(outcomes)}")
+
+
+@main.command()
+@STUDY
+@click.option("--offline", is_flag=True, help="Ask nothing; mark what is not there.")
+@click.option("--refetch", multiple=True, help="Outcome whose pages are fetched again.")
+@clear_errors
+def fetch(study: Path, offline: bool, refetch: tuple[str, ...]) -> None:
+    """Fetch every cited page that is not there yet."""
+    from sourcebench.fetch import fetch_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(fetch_study(Study(study), offline=offline, refetch=refetch)))
+
+
+@main.command()
+@STUDY
+@click.option("--workers", default=2, show_default=True, help="Pages read at the same time.")
+@clear_errors
+def extract(study: Path, workers: int) -> None:
+    """Turn fetched pages into what a judge may see."""
+    from sourcebench.extract import extract_study
+    from sourcebench.study import Study
+
+    click.echo(_outcomes(extract_study(Study(study), workers=workers, progress=True)))
+
+
+@main.command()
+@STUDY
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
+@click.option("--judge", "judges", multiple=True, help="Judge to use; may be repeated.")
+@click.option("--retry", multiple=True, help="Outcome that is asked again: no_verdict, cut ...")
+@click.option(
+    "--limit-cost", type=float, help="Cost at the judge's prices that this run may reach."
+)
+@clear_errors
+def judge(study: Path, dry_run: bool, judges: tuple[str, ...], retry, limit_cost) -> None:
+    """Have the pages judged."""
+    from sourcebench.judge import judge_study, plan_judging
+    from sourcebench.judge.spending import describe
+    from sourcebench.study import Study
+
+    opened, names = Study(study), judges or None
+    if dry_run:
+        click.echo(describe(plan_judging(opened, judges=names)))
+        return
+    limits = {} if limit_cost is None else {"limit_cost": limit_cost}
+    rows = judge_study(opened, judges=names, retry=retry, progress=True, **limits)
+    click.echo(_outcomes(rows["outcome"].value_counts().to_dict()))
+
+
+@main.command()
+@STUDY
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
 @click.option("--verifier", help="rules, or a judge of study.toml; by default the study's judge.")
 @click.option("--cited-only", is_flag=True, help="Verify only against pages cited at a statement.")
 @clear_errors
@@ -202,36 +344,31 @@ def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -
     from sourcebench.study import Study
     from sourcebench.support.stage import plan_verifying, verify_study
 
-    names = None if verifier is None else [verifier]
+    opened, names = Study(study), None if verifier is None else [verifier]
     scope = "cited" if cited_only else "response"
     if dry_run:
-        click.echo(plan_verifying(Study(study), verifiers=names, scope=scope))
+        click.echo(plan_verifying(opened, verifiers=names, scope=scope))
         return
-    table = verify_study(Study(study), verifiers=names, scope=scope)
-    counts = table.fillna({"verdict": "no verdict"}).groupby(["verifier", "verdict"]).size()
-    for (name, verdict), count in counts.items():
-        click.echo(f"{name}: {count} {str(verdict).replace('_', ' ')}")
+    rows = verify_study(opened, verifiers=names, scope=scope)
+    verdicts = rows["verdict"].fillna("without a verdict")
+    for name, mine in verdicts.groupby(rows["verifier"]):
+        click.echo(f"{name}: {_outcomes(mine.value_counts().to_dict())}")
 
 
-def _stage(name: str, about: str) -> None:
-    """Add a command that runs one stage."""
+@main.command()
+@STUDY
+@clear_errors
+def score(study: Path) -> None:
+    """Turn judgments into source scores."""
+    from sourcebench.score import score_study
+    from sourcebench.study import Study
 
-    @main.command(name=name, help=about)
-    @STUDY
-    @clear_errors
-    def stage(study: Path) -> None:
-        from importlib import import_module
-
-        from sourcebench.study import Study
-
-        function = getattr(import_module(f"sourcebench.{name}"), f"{name}_study")
-        function(Study(study))
+    click.echo(_outcomes(score_study(Study(study))["outcome"].value_counts().to_dict()))
 
 
-_stage("fetch", "Fetch every cited page that is not there yet.")
-_stage("extract", "Turn fetched pages into what a judge may see.")
-_stage("judge", "Have the pages judged.")
-_stage("score", "Turn judgments into source scores.")
+def _outcomes(counts: dict[str, int]) -> str:
+    """Return outcomes with their counts on a line."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing to do"
 
 
 if __name__ == "__main__":

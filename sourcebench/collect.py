@@ -153,6 +153,15 @@ def plan_study(
     return [_plan(study, name, settings, texts) for name, settings in asked.items()]
 
 
+def describe_plans(plans: Sequence[Plan]) -> str:
+    """Return what a run would do in words: a line a system and one for all; unknown is not 0."""
+    known = sum(plan.cost for plan in plans if plan.cost is not None)
+    unknown = any(plan.cost is None and plan.todo for plan in plans)
+    asked = sum(len(plan.todo) for plan in plans)
+    total = f"total: {asked} to ask, {'at least' if unknown else 'about'} {known:.2f} USD"
+    return "\n".join([*map(str, plans), total])
+
+
 def _systems(study: Study, names: Sequence[str] | None) -> dict[str, Settings]:
     """Return the systems that can be asked, with their settings."""
     known = study.settings.systems

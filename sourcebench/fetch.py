@@ -17,6 +17,8 @@ from sourcebench.web import Resolver, Web
 # Outcomes that only say that a page was not looked at: the next run with a network looks.
 _UNTRIED = ("not_tried", "not_available_offline")
 
+_KEPT_OPEN = 256  # hosts with a connection that waits for their next page
+
 
 def read_fetch_settings(study: Study) -> FetchSettings:
     """Return the fetch settings of a study.
@@ -110,7 +112,7 @@ def fetch_study(
             web = Web(
                 user_agent=settings.user_agent,
                 max_bytes=settings.max_bytes,
-                pools=4 * concurrency,
+                pools=_KEPT_OPEN,
                 per_host=settings.per_host,
                 resolver=resolver,
                 ca_file=ca_file,

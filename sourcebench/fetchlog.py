@@ -108,8 +108,9 @@ def open_fetches(study: Study) -> Iterator[FetchLog]:
         with ExitStack() as files:
             log = FetchLog(study, files)
             yield log
-        if log.changed:
-            _put_in_order(study)
+        if log.changed:  # in order, and checked as a whole
+            study.save("fetches", [row for _, row in sorted(log.rows.items())])
+            sort_snapshots(study.folder / WARC)
     finally:
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
@@ -132,8 +133,8 @@ class FetchLog:
             self._study.save("fetches", kept)
             self.rows = {row["page_id"]: row for row in kept}
 
-    def add(self, pages: Iterable[tuple[Row, Iterable[Snapshot]]]) -> None:
-        """Add rows with their snapshots; all are on disk when this returns, snapshots first."""
+    def add(self, pages: Iterable[tuple[Row, Iterable[bytes]]]) -> None:
+        """Add rows with their encoded snapshots; all are on disk when this returns, snapshots first."""
         rows, snapshots = [], []
         for row, kept in pages:
             rows.append(_one_line(row))
@@ -160,9 +161,7 @@ class FetchLog:
         if not path.exists() or not path.stat().st_size:
             write_atomic(path, ",".join(_FETCHES.names) + "\n")
         self._write = self._files.enter_context(open_snapshots(study.folder / WARC))
-        self._table = self._files.enter_context(
-            path.open("a", encoding="utf-8", errors="backslashreplace", newline="")
-        )
+        self._table = self._files.enter_context(path.open("a", encoding="utf-8", newline=""))
 
     def _append(self, rows: list[Row]) -> None:
         """Append rows. `Study.append` checks each time, which takes longer than fetching a page;
@@ -175,18 +174,16 @@ class FetchLog:
 
 
 def _one_line(row: Row) -> Row:
-    """Return a row whose texts hold no line ends, so that a cut line can be told."""
-    return {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in row.items()}
+    """Return a row whose texts can be written and hold no line ends, so that a cut line is known."""
+    return {name: _plain(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _plain(text: str) -> str:
+    """Return text on one line, with what UTF-8 can't say written out."""
+    return " ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split())
 
 
 def _drop_cut_line(path: Path) -> None:
     """Take a half-written last line off a table that a kill left behind."""
     if path.exists() and not (data := path.read_bytes()).endswith(b"\n"):
         write_atomic(path, data[: data.rfind(b"\n") + 1])
-
-
-def _put_in_order(study: Study) -> None:
-    """Order rows by identity and snapshots by address, and check the whole table."""
-    frame = study.load("fetches")
-    study.save("fetches", frame.sort_values("page_id", kind="stable", ignore_index=True))
-    sort_snapshots(study.folder / WARC)

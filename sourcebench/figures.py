@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sourcebench.render import DASH, rounded, to_csv
+from sourcebench.render import DASH, rounded, to_csv, with_minus
 from sourcebench.rubric import CODES
 from sourcebench.study import write_atomic
 
@@ -97,31 +97,40 @@ def forest(long: pd.DataFrame, title: str, label: str) -> Figure:
     Parameters
     ----------
     long
-        One row a system: name, value, low, high, n, expected, and leader: whether the tests leave
-        it the first place.
+        One row a system: name, value, low, high, n, expected, leader (whether the tests leave it
+        the first place) and enough (whether enough rows carry a value for the mean to be shown).
     title, label
         Heading, and what the x axis shows.
     """
-    rows = long.sort_values("value", ascending=True, na_position="first", ignore_index=True)
+    shown = long.assign(value=long["value"].where(long["enough"].astype(bool)))
+    rows = shown.sort_values(["value", "name"], ascending=[True, False], na_position="first")
     with paper_style():
-        figure, axes = _axes(6.4, 0.9 + 0.34 * len(rows))
+        figure, axes = _axes(6.4, 0.9 + 0.34 * max(len(rows), 1))
         for place, row in enumerate(rows.itertuples()):
-            text = f"{rounded(row.value, 1)}   {row.n} of {row.expected}"
-            axes.text(
-                1.01, place, text, transform=axes.get_yaxis_transform(), va="center", color=MUTED
-            )
-            colour = BLUE if row.leader else ORANGE
-            if np.isfinite(row.low):
-                axes.plot([row.low, row.high], [place, place], color=colour, lw=1.8)
-            if np.isfinite(row.value):
-                face = colour if row.leader else "white"
-                axes.plot(row.value, place, "o", color=colour, mfc=face, ms=6, mew=1.5)
+            _forest_row(axes, place, row)
+        if not rows["value"].notna().any():
+            axes.text(0.5, 0.5, "nothing measured", transform=axes.transAxes, ha="center")
         axes.set_yticks(range(len(rows)), rows["name"])
-        axes.set_ylim(-0.7, len(rows) - 0.3)
-        axes.set(xlabel=label, title=title)
+        axes.set_ylim(-0.7, max(len(rows), 1) - 0.3)
+        axes.set(xlabel=label, title=_wrapped(title, 5))
         axes.xaxis.grid(True, color="#dddddd", lw=0.6)
         axes.set_axisbelow(True)
     return figure
+
+
+def _forest_row(axes: Axes, place: int, row) -> None:
+    """Draw one system: its interval, its mean, and both as numbers beside the axes."""
+    text = f"{rounded(row.value, 1)}   {row.n} of {row.expected}"
+    if not np.isfinite(row.value):
+        text += ", too few" if row.n else ""
+    axes.text(1.01, place, text, transform=axes.get_yaxis_transform(), va="center", color=MUTED)
+    if not np.isfinite(row.value):
+        return
+    colour = BLUE if row.leader else ORANGE
+    if np.isfinite(row.low):
+        axes.plot([row.low, row.high], [place, place], color=colour, lw=1.8)
+    face = colour if row.leader else "white"
+    axes.plot(row.value, place, "o", color=colour, mfc=face, ms=6, mew=1.5)
 
 
 def heatmap(
@@ -146,39 +155,56 @@ def heatmap(
     import matplotlib as mpl
 
     first = next(iter(matrices.values()))
-    size = 0.52 * len(first.columns) + 0.9
+    columns = min(2, len(matrices))
+    lines = -(-len(matrices) // columns)
+    size = max(3.0, 0.4 * len(first.columns))
     with paper_style():
-        figure, axes = _axes(
-            size * len(matrices) + 0.8, 0.5 * len(first) + 1.3, ncols=len(matrices), squeeze=False
+        figure, grid = _axes(
+            size * columns + 0.8,
+            0.9 * size * lines + 0.5,
+            nrows=lines,
+            ncols=columns,
+            squeeze=False,
         )
-        norm, cmap = (
-            mpl.colors.Normalize(*limits),
-            mpl.colormaps[colours].with_extremes(bad="#eeeeee"),
+        scale = mpl.cm.ScalarMappable(
+            mpl.colors.Normalize(*limits), mpl.colormaps[colours].with_extremes(bad="#eeeeee")
         )
-        for ax, (heading, table) in zip(axes[0], matrices.items(), strict=True):
-            values = table.to_numpy(dtype=float)
-            mesh = ax.imshow(np.ma.masked_invalid(values), cmap=cmap, norm=norm, aspect="auto")
-            for (row, column), value in np.ndenumerate(values):
-                text = rounded(value, digits) if np.isfinite(value) else "n/a"
-                red, green, blue, _ = cmap(norm(value)) if np.isfinite(value) else (1, 1, 1, 1)
-                dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-                ax.text(
-                    column,
-                    row,
-                    text,
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    color="white" if dark else INK,
-                )
-            ax.set_xticks(range(len(table.columns)), table.columns)
-            ax.set_yticks(range(len(table.index)), table.index)
-            ax.tick_params(length=0)
-            ax.spines[:].set_visible(False)
-            ax.set_title(heading, fontsize=9, fontweight="normal")
-        figure.colorbar(mesh, ax=axes[0], shrink=0.8, pad=0.01)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+        for ax, (heading, table) in zip(grid.flat, matrices.items(), strict=False):
+            _square(ax, table, scale, digits)
+            ax.set_title(heading, fontsize=8, fontweight="normal")
+        for ax in grid.flat[len(matrices) :]:
+            ax.set_axis_off()
+        figure.colorbar(scale, ax=grid, shrink=0.6, pad=0.01, aspect=30)
+        _headline(figure, title)
     return figure
+
+
+def _square(ax: Axes, table: pd.DataFrame, scale, digits: int) -> None:
+    """Draw one square table, its labels dark on light cells and light on dark ones."""
+    values = table.to_numpy(dtype=float)
+    ax.imshow(np.ma.masked_invalid(values), cmap=scale.cmap, norm=scale.norm, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        known = np.isfinite(value)
+        red, green, blue, _ = scale.to_rgba(value) if known else (1, 1, 1, 1)
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+        text = with_minus(rounded(value, digits)) if known else "n/a"
+        colour = "white" if dark else INK
+        ax.text(column, row, text, ha="center", va="center", fontsize=6.5, color=colour)
+    ax.set_xticks(range(len(table.columns)), table.columns, fontsize=7.5)
+    ax.set_yticks(range(len(table.index)), table.index, fontsize=7.5)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def _headline(figure: Figure, title: str) -> None:
+    """Write the heading of a figure of several panels, in as many lines as it needs."""
+    text = _wrapped(title, figure.get_figwidth())
+    figure.suptitle(text, x=0.01, ha="left", fontsize=10, fontweight="bold")
+
+
+def _wrapped(title: str, inches: float) -> str:
+    """Break a heading into lines that fit a width."""
+    return "\n".join(textwrap.wrap(title, max(10, int(11 * inches))))
 
 
 def profile(long: pd.DataFrame, title: str, label: str) -> Figure:
@@ -190,33 +216,34 @@ def profile(long: pd.DataFrame, title: str, label: str) -> Figure:
         name, category, value, low, high; every name has every category, missing where unknown.
     """
     names, categories = list(long["name"].unique()), list(long["category"].unique())
-    columns = min(4, len(names))
-    lines = -(-len(names) // columns)
+    columns = min(4, max(len(names), 1))
+    lines = max(1, -(-len(names) // columns))
     with paper_style():
-        figure, axes = _axes(
-            1.9 * columns + 0.6,
-            1.75 * lines + 0.5,
+        figure, grid = _axes(
+            max(1.65 * columns + 0.6, 3.4),
+            1.5 * lines + 0.9,
             nrows=lines,
             ncols=columns,
             sharex=True,
             sharey=True,
             squeeze=False,
         )
-        for ax, name in zip(axes.flat, names, strict=False):
+        places = range(len(categories))
+        for ax, name in zip(grid.flat, names, strict=False):
             for other in names:
-                values = long[long["name"] == other]["value"]
-                ax.plot(range(len(categories)), values, color="#dddddd", lw=0.8, zorder=1)
+                ax.plot(places, long[long["name"] == other]["value"], color="#dddddd", lw=0.8)
             mine = long[long["name"] == name]
-            ax.fill_between(
-                range(len(categories)), mine["low"], mine["high"], color=BLUE, alpha=0.18, lw=0
-            )
-            ax.plot(range(len(categories)), mine["value"], color=BLUE, marker="o", ms=3.5, lw=1.4)
+            ends = mine["low"].to_numpy(float), mine["high"].to_numpy(float)
+            ax.vlines(places, *ends, color=BLUE, alpha=0.35, lw=4)
+            ax.plot(places, mine["value"], color=BLUE, marker="o", ms=3.5, lw=1.4)
             ax.set_title(name, fontsize=8)
-            ax.set_xticks(range(len(categories)), categories, rotation=60, ha="right", fontsize=7)
-        for ax in axes.flat[len(names) :]:
+            ax.set_xticks(places, categories, rotation=60, ha="right", fontsize=7)
+            ax.set_xlim(-0.4, len(categories) - 0.6)
+            ax.tick_params(axis="y", labelsize=7)
+        for ax in grid.flat[len(names) :]:
             ax.set_axis_off()
         figure.supylabel(label, fontsize=8)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+        _headline(figure, title)
     return figure
 
 
@@ -243,8 +270,8 @@ def scatter(points: pd.DataFrame, title: str, x: str, y: str, note: str = "") ->
             axes.text(0.5, 0.5, "nothing measured", transform=axes.transAxes, ha="center")
         else:
             _name_at_the_side(axes, there)
-        below = "\n".join(textwrap.wrap(note, 95))
-        axes.set(title=title, xlabel=x + (f"\n{below}" if note else ""), ylabel=y)
+        below = "\n".join(textwrap.wrap(with_minus(note), 95))
+        axes.set(title=_wrapped(title, 5.6), xlabel=x + (f"\n{below}" if note else ""), ylabel=y)
     return figure
 
 
@@ -260,7 +287,13 @@ def _name_at_the_side(axes: Axes, points: pd.DataFrame) -> None:
             va="center",
             fontsize=8,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "lw": 0.6, "shrinkB": 3},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": "#bbbbbb",
+                "lw": 0.6,
+                "shrinkB": 3,
+                "relpos": (0, 0.5),  # from the left edge of the name
+            },
         )
 
 
@@ -274,7 +307,7 @@ def _whiskers(axes: Axes, row) -> None:
             xs, ys = (
                 ([low, high], [row.y, row.y]) if along == "x" else ([row.x, row.x], [low, high])
             )
-            axes.plot(xs, ys, color="#9ecae1", lw=1.2, zorder=1)
+            axes.plot(xs, ys, color="#b5d3e7", lw=1.0, zorder=1)
 
 
 def confusion(pairs: pd.DataFrame, title: str, *, first: str, second: str) -> Figure:
@@ -288,34 +321,77 @@ def confusion(pairs: pd.DataFrame, title: str, *, first: str, second: str) -> Fi
         Names of the two axes: judge, reader.
     """
     with paper_style():
-        figure, axes = _axes(8.4, 4.6, nrows=2, ncols=4, sharex=True, sharey=True)
-        for ax, code in zip(axes.flat, CODES, strict=True):
+        figure, grid = _axes(7.2, 4.2, nrows=2, ncols=4, sharex=True, sharey=True)
+        for ax, code in zip(grid.flat, CODES, strict=True):
             mine = pairs[pairs["metric"] == code]
-            counts = pd.crosstab(mine["label"], mine["judge"]).reindex(
-                index=range(1, 6), columns=range(1, 6), fill_value=0
-            )
-            ax.imshow(
-                counts, cmap="Blues", vmin=0, vmax=max(1, counts.to_numpy().max()), origin="lower"
-            )
-            top = counts.to_numpy().max()
-            for (row, column), n in np.ndenumerate(counts.to_numpy()):
-                ax.text(
-                    column,
-                    row,
-                    n or "",
-                    ha="center",
-                    va="center",
-                    fontsize=7,
-                    color="white" if n > 0.6 * top else INK,
-                )
-            ax.plot([-0.5, 4.5], [-0.5, 4.5], color=MUTED, lw=0.5)
-            ax.set_title(f"{code}  ({len(mine)})", fontsize=8)
-            ax.set_xticks(range(5), range(1, 6))
-            ax.set_yticks(range(5), range(1, 6))
-            ax.tick_params(length=0)
+            both = mine.dropna(subset=["label", "judge"])
+            counts = pd.crosstab(both["label"], both["judge"])
+            counts = counts.reindex(index=range(1, 6), columns=range(1, 6), fill_value=0)
+            _counted(ax, counts.to_numpy())
+            ax.set_title(f"{code}  ({len(both)} of {len(mine)})", fontsize=8)
         figure.supxlabel(first, fontsize=9)
         figure.supylabel(second, fontsize=9)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+        _headline(figure, title)
+    return figure
+
+
+def _counted(ax: Axes, counts: np.ndarray) -> None:
+    """Draw a table of counts, equal scores on the rising diagonal."""
+    top = max(1, counts.max())
+    ax.imshow(counts, cmap="Blues", vmin=0, vmax=top, origin="lower")
+    for place in range(len(counts)):
+        ax.add_patch(_cell_frame(place))
+    for (row, column), n in np.ndenumerate(counts):
+        colour = "white" if n > 0.6 * top else INK
+        ax.text(column, row, n or "", ha="center", va="center", fontsize=7, color=colour)
+    ax.set_xticks(range(5), range(1, 6), fontsize=7.5)
+    ax.set_yticks(range(5), range(1, 6), fontsize=7.5)
+    ax.tick_params(length=0)
+
+
+def _cell_frame(place: int):
+    """Return the frame that marks a cell of equal scores."""
+    from matplotlib.patches import Rectangle
+
+    corner = (place - 0.5, place - 0.5)
+    return Rectangle(corner, 1, 1, fill=False, edgecolor=MUTED, lw=0.7)
+
+
+def curves(long: pd.DataFrame, title: str, x: str, y: str) -> Figure:
+    """Draw one or more lines over logarithmic axes, each named at its end.
+
+    Parameters
+    ----------
+    long
+        line, x, y, now (whether the point is filled).
+    title, x, y
+        Heading and axis labels.
+    """
+    from matplotlib.ticker import FormatStrFormatter, NullFormatter
+
+    with paper_style():
+        figure, axes = _axes(6.4, 3.6)
+        for colour, (name, rows) in zip((BLUE, ORANGE, GREEN), long.groupby("line"), strict=False):
+            axes.plot(rows["x"], rows["y"], "o-", color=colour, mfc="white", ms=4, lw=1.4)
+            now = rows[rows["now"]]
+            axes.plot(now["x"], now["y"], "o", color=colour, ms=7, ls="none")
+            last = rows.iloc[-1]
+            axes.annotate(
+                name, (last["x"], last["y"]), xytext=(6, 0), textcoords="offset points",
+                va="center", fontsize=8, color=colour, annotation_clip=False,
+            )  # fmt: skip
+        if long.empty:
+            axes.text(0.5, 0.5, "nothing measured", transform=axes.transAxes, ha="center")
+        else:
+            axes.set(xscale="log", yscale="log")
+            axes.set_xticks(sorted(set(long["x"])), minor=False)
+            axes.set_yticks([t for t in (0.2, 0.5, 1, 2, 4, 8, 16) if t <= 2 * long["y"].max()])
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(FormatStrFormatter("%g"))
+                axis.set_minor_formatter(NullFormatter())
+        axes.grid(True, color="#dddddd", lw=0.6)
+        axes.set_axisbelow(True)
+        axes.set(title=_wrapped(title, 5.4), xlabel=x, ylabel=y)
     return figure
 
 

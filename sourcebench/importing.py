@@ -138,8 +138,21 @@ def import_answers(
     if not found.answers:
         raise StudyError(f"{path}: no answer in this file")
     store_answers(study, found.answers, new)
-    store_judgments(study, read.judgments)
-    return summary(found.answers, new, found.unused, found.notes)
+    notes = found.notes + _store_verdicts(study, read.judgments)
+    return summary(found.answers, new, found.unused, notes)
+
+
+def _store_verdicts(study: Study, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Write verdicts on pages that answers cite; say how many are on others."""
+    if not verdicts:
+        return []
+    from sourcebench.urls import page_id
+
+    cited = {page_id(url) for url in study.load("citations")["url"].unique()}
+    kept = [row for row in verdicts if row["page_id"] in cited]
+    store_judgments(study, kept)
+    left = len(verdicts) - len(kept)
+    return [f"{left} scores of pages that no answer cites are left out"] if left else []
 
 
 def summary(

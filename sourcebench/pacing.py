@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -164,7 +165,8 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that Retry-After asks to wait, in either of its forms."""
     value = headers.get("retry-after", "").strip()
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     except ValueError:
         pass
     try:

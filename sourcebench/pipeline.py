@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,36 +20,48 @@ COMPARED = (".csv", ".json", ".tex", ".html", ".svg")
 
 
 def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any] = print) -> None:
-    """Fetch, extract, judge, verify, score and measure; each stage does only what is missing.
+    """Run every stage, from collecting to measuring; each does only what is missing.
 
     Parameters
     ----------
     study
-        A study with queries, answers and citations.
+        A study with queries, and with answers and citations or engines to ask for them.
     offline
-        Whether pages that are not there yet stay unfetched.
+        Whether engines are not asked and pages that are not there yet stay unfetched.
     say
         Takes one line a stage.
     """
+    from sourcebench.collect import collect_study
     from sourcebench.extract import extract_study
     from sourcebench.fetch import fetch_study
     from sourcebench.judge import judge_study
-    from sourcebench.measures import measure_study
+    from sourcebench.measures import measure_answers
     from sourcebench.score import score_study
     from sourcebench.support import verify_study
 
+    progress = sys.stderr.isatty()
+    if not offline and any("engine" in system for system in study.settings.systems.values()):
+        collect_study(study, progress=progress)
+        say(f"collect: {_counted(study, 'answers')}")
     fetch_study(study, offline=offline)
     say(f"fetch: {_counted(study, 'fetches')}")
-    extract_study(study)
+    extract_study(study, progress=progress)
     say(f"extract: {_counted(study, 'pages')}")
-    judge_study(study)
+    judge_study(study, progress=progress)
     say(f"judge: {_counted(study, 'judgments')}")
     verify_study(study)
     say(f"verify: {_counted(study, 'support')}")
     score_study(study)
     say(f"score: {_counted(study, 'scores')}")
-    measured = measure_study(study)
+    measured = measure_answers(study, **_models(study))
     say(f"measure: {measured['value'].notna().sum()} of {len(measured)} answer measures")
+
+
+def _models(study: Study) -> dict[str, str]:
+    """Return the language model that measures answers: the study's judge, if it is one."""
+    judge = study.settings.judge
+    kind = study.settings.judges.get(judge, {}).get("type")
+    return {"judge": judge, "scorer": judge} if kind == "llm" else {}
 
 
 def _counted(study: Study, table: str) -> str:

@@ -17,7 +17,13 @@ from urllib.parse import unquote, urldefrag
 
 from sourcebench.fetchlog import Row, cited_pages, collection_day, iso_time, now_utc, open_fetches
 from sourcebench.records import FETCH_OUTCOMES
-from sourcebench.snapshots import BODY_LIMIT, Snapshot, decoded_body, read_snapshots
+from sourcebench.snapshots import (
+    BODY_LIMIT,
+    Snapshot,
+    decoded_body,
+    encode_snapshot,
+    read_snapshots,
+)
 from sourcebench.study import Study, read_text
 from sourcebench.urls import page_id, split_url
 from sourcebench.web import redirect_target
@@ -88,7 +94,7 @@ def import_pages(
         free = {k for k in places if log.rows.get(k, {}).get("outcome") in (None, *replace)}
         log.drop(free & set(log.rows))
         log.add(
-            (row | {"archived": places[row["page_id"]]}, [snapshot])
+            (row | {"archived": places[row["page_id"]]}, [encode_snapshot(snapshot)])
             for row, snapshot in pages
             if row["page_id"] in free
         )

@@ -56,9 +56,12 @@ def select_sources(
 def selected_sources(study: Study) -> pd.DataFrame:
     """Return the sources of a study that count, as `select_sources` gives them.
 
-    A redirect link that hides its target counts as the page it was found to lead to.
+    A redirect link that hides its target counts as the page it was found to lead to. Systems that only
+    check the verifier have no sources.
     """
-    return select_sources(study.load("citations"), study.settings.top_k, page_identity(study))
+    citations = study.load("citations")
+    compared = citations[~citations["system"].isin(study.settings.checks)]
+    return select_sources(compared, study.settings.top_k, page_identity(study))
 
 
 def page_identity(study: Study) -> Callable[[str], str]:

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -19,8 +20,6 @@ from sourcebench.decoding import Decoder
 
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16
-_STATUS_LINE = 16  # bytes, enough for version and status
-_REDIRECT = re.compile(rb"HTTP/[\d.]+ +30[12378]\b")
 _NAMESPACE = uuid.UUID("6f1d7c1e-5f0e-5b53-9f2b-2f6d0c7f4a11")
 
 
@@ -56,21 +55,21 @@ class Snapshot:
 
 
 @contextmanager
-def open_snapshots(path: Path) -> Iterator[Callable[[Iterable[Snapshot]], None]]:
+def open_snapshots(path: Path) -> Iterator[Callable[[Iterable[bytes]], None]]:
     """Open a WARC for appending, after cutting off a record that a kill left half-written.
 
     Yields
     ------
     callable
-        Appends snapshots; they are on disk when it returns.
+        Appends snapshots as `encode_snapshot` gives them; they are on disk when it returns.
     """
     repair_snapshots(path)
     with path.open("ab") as file:
         if not file.tell():
             file.write(_warcinfo())
 
-        def write(snapshots: Iterable[Snapshot]) -> None:
-            file.write(b"".join(map(_records, snapshots)))
+        def write(encoded: Iterable[bytes]) -> None:
+            file.write(b"".join(encoded))
             file.flush()
             os.fsync(file.fileno())
 
@@ -80,7 +79,7 @@ def open_snapshots(path: Path) -> Iterator[Callable[[Iterable[Snapshot]], None]]
 def append_snapshot(path: Path, snapshot: Snapshot) -> None:
     """Append one snapshot to a WARC; `open_snapshots` is the way to append many."""
     with open_snapshots(path) as write:
-        write([snapshot])
+        write([encode_snapshot(snapshot)])
 
 
 def repair_snapshots(path: Path) -> int:
@@ -96,12 +95,12 @@ def repair_snapshots(path: Path) -> int:
     return cut
 
 
-def _records(snapshot: Snapshot) -> bytes:
-    """Return the record of a snapshot, and that of its request if there was one."""
-    from warcio.warcwriter import WARCWriter
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    """Return the WARC record of a snapshot, and that of its request if there was one.
 
+    Each is a gzip member; nothing in them depends on when or where they are made.
+    """
     out = io.BytesIO()
-    writer = WARCWriter(out, gzip=True, warc_version="WARC/1.1")
     named = {
         "WARC-IP-Address": snapshot.ip,
         "WARC-Truncated": snapshot.truncated,
@@ -109,23 +108,27 @@ def _records(snapshot: Snapshot) -> bytes:
     }
     status = f"{snapshot.status} {snapshot.reason}".strip()
     head = _message(("HTTP/1.1", status), snapshot.headers)
-    writer.write_record(_record(snapshot, snapshot.kind, snapshot.body, named, head))
+    record_id = _write(out, snapshot, snapshot.kind, snapshot.body, named, head)
     if snapshot.request:
         parts = urlsplit(snapshot.url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        named = {"WARC-Concurrent-To": _record_id(snapshot.kind, snapshot)}
         head = _message(("GET", f"{target} HTTP/1.1"), snapshot.request)
-        writer.write_record(_record(snapshot, "request", b"", named, head))
+        _write(out, snapshot, "request", b"", {"WARC-Concurrent-To": record_id}, head)
     return out.getvalue()
 
 
-def _record(snapshot: Snapshot, kind: str, body: bytes, named: dict[str, str], head: Any) -> Any:
-    """Return one WARC record."""
-    from warcio.recordbuilder import RecordBuilder
+def _write(
+    out: BinaryIO, snapshot: Snapshot, kind: str, body: bytes, named: dict[str, str], head: Any
+) -> str:
+    """Write one WARC record, and return its identity: the same for the same content."""
+    from warcio.warcwriter import WARCWriter
 
-    record_id = _record_id(kind, snapshot)
+    content = hashlib.sha256(f"{snapshot.url} {snapshot.fetched_at} {named} {head}".encode())
+    content.update(body)
+    record_id = f"<urn:uuid:{uuid.uuid5(_NAMESPACE, kind + content.hexdigest())}>"
     named = {"WARC-Record-ID": record_id, "WARC-Date": snapshot.fetched_at, **named}
-    return RecordBuilder(warc_version="WARC/1.1").create_warc_record(
+    writer = WARCWriter(out, gzip=True, warc_version="WARC/1.1")
+    record = writer.create_warc_record(
         snapshot.url,
         kind,
         payload=io.BytesIO(body),
@@ -134,23 +137,25 @@ def _record(snapshot: Snapshot, kind: str, body: bytes, named: dict[str, str], h
         warc_headers_dict={name: value for name, value in named.items() if value},
         http_headers=None if kind == "resource" else head,
     )
+    writer.write_record(record)
+    return record_id
 
 
-def _message(line: tuple[str, str], headers: Iterable[tuple[str, str]]):
+def _message(line: tuple[str, str], headers: Iterable[tuple[str, str]]) -> Any:
     """Return the head of an HTTP message; warcio's own would rewrite bytes that are not ASCII."""
+    return _received_class()(line[1], list(headers), protocol=line[0])
+
+
+@cache
+def _received_class() -> type:
+    """Return warcio's class for heads, writing what was received."""
     from warcio.statusandheaders import StatusAndHeaders
 
     class Received(StatusAndHeaders):
         def to_ascii_bytes(self, filter_func=None):
             return self.to_bytes(filter_func, encoding="latin-1")
 
-    return Received(line[1], list(headers), protocol=line[0])
-
-
-def _record_id(kind: str, snapshot: Snapshot) -> str:
-    """Return the same record number for the same content, so that files can be compared."""
-    digest = hashlib.sha256(repr(snapshot).encode()).hexdigest()
-    return f"<urn:uuid:{uuid.uuid5(_NAMESPACE, f'{kind} {digest}')}>"
+    return Received
 
 
 def _warcinfo() -> bytes:
@@ -184,25 +189,26 @@ def read_snapshots(path: Path) -> Iterator[Snapshot]:
         If the file is no WARC, or damaged before its end.
     """
     with path.open("rb") as file:
-        for record in _whole_records(file, path):
-            if snapshot := _snapshot(record.record):
-                yield snapshot
+        end = _sound_length(file)
+        file.seek(0)
+        yield from filter(None, map(_snapshot, _records_from(_UpTo(file, end), path)))
 
 
 def index_snapshots(path: Path) -> dict[str, int]:
     """Return for each address where its last page starts in the file, for `read_snapshot`.
 
     Redirects are no pages: an address may redirect one visitor and show another a page.
+
+    Raises
+    ------
+    ValueError
+        If the file is not compressed record by record.
     """
     with path.open("rb") as file:
         return {
-            record.url: record.offset
-            for record in _whole_records(file, path)
-            if record.kind == "resource"
-            or (
-                record.kind == "response"
-                and not _REDIRECT.match(record.record.raw_stream.read(_STATUS_LINE))
-            )
+            member.url: member.start
+            for member in _members(file, path)
+            if member.kind in ("response", "resource") and not member.redirects
         }
 
 
@@ -217,7 +223,7 @@ def read_snapshot(path: Path, offset: int) -> Snapshot:
     with path.open("rb") as file:
         file.seek(offset)
         record = next(_records_from(file, path), None)
-        if record is None or (snapshot := _snapshot(record.record)) is None:
+        if record is None or (snapshot := _snapshot(record)) is None:
             raise ValueError(f"{path}: no snapshot starts at byte {offset}")
         return snapshot
 
@@ -234,52 +240,96 @@ def sort_snapshots(path: Path) -> None:
     Requests that run side by side end in any order; sorted, the same answers make the same file.
     The records of one address keep their order, and each byte stays as it is.
     """
-    with path.open("rb") as file:
-        places = [(r.kind != "warcinfo", r.url, r.offset) for r in _whole_records(file, path)]
-        ends = [offset for _, _, offset in places[1:]] + [_sound_length(file)]
-        pieces = [(*place, end) for place, end in zip(places, ends, strict=True)]
-        ordered = sorted(pieces)
+    with path.open("rb") as file, _beside(path) as out:
         seen: set[bytes] = set()
-        partial = path.with_name(path.name + ".partial")
-        with partial.open("wb") as out:
-            for _, _, start, end in ordered:
-                file.seek(start)
-                piece = file.read(end - start)
-                digest = hashlib.sha256(piece).digest()
-                if digest not in seen:
-                    out.write(piece)
-                    seen.add(digest)
-            out.flush()
-            os.fsync(out.fileno())
+        for member in sorted(
+            _members(file, path), key=lambda m: (m.kind != "warcinfo", m.url, m.start)
+        ):
+            file.seek(member.start)
+            piece = file.read(member.end - member.start)
+            digest = hashlib.sha256(piece).digest()
+            if digest not in seen:
+                out.write(piece)
+                seen.add(digest)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of another when it is whole."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as out:
+        yield out
+        out.flush()
+        os.fsync(out.fileno())
     partial.replace(path)
 
 
-class _Placed(NamedTuple):
-    """A WARC record as warcio reads it, where it starts, and what it is of."""
+class _Member(NamedTuple):
+    """One gzip member of a file: where it starts and ends, and what record is in it."""
 
-    offset: int
+    start: int
+    end: int
     kind: str
     url: str
-    record: Any
+    redirects: bool
 
 
-def _whole_records(file: BinaryIO, path: Path) -> Iterator[_Placed]:
-    """Yield the records of a file that are whole."""
-    end = _sound_length(file)
+_KIND = re.compile(rb"^WARC-Type:[ \t]*(\S+)", re.MULTILINE | re.IGNORECASE)
+_URL = re.compile(rb"^WARC-Target-URI:[ \t]*<?([^\s>]+)", re.MULTILINE | re.IGNORECASE)
+_REDIRECT = re.compile(rb"HTTP/[\d.]+ +30[12378]\b")
+
+
+def _members(file: BinaryIO, path: Path) -> Iterator[_Member]:
+    """Yield the whole members of a WARC that is compressed record by record."""
     file.seek(0)
-    return _records_from(_UpTo(file, end), path)
+    if not _GZIP.startswith(file.read(2)):
+        raise ValueError(f"{path}: not compressed record by record; see `warcio recompress`")
+    for start, end, beginning in _gzip_members(file):
+        head, _, block = beginning.partition(b"\r\n\r\n")
+        kind, url = _KIND.search(head), _URL.search(head)
+        yield _Member(
+            start,
+            end,
+            kind[1].decode("latin-1") if kind else "",
+            url[1].decode("utf-8", "replace") if url else "",
+            bool(_REDIRECT.match(block)),
+        )
 
 
-def _records_from(file: BinaryIO, path: Path) -> Iterator[_Placed]:
-    """Yield records from where a file stands."""
+def _gzip_members(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Yield start, end and first bytes of each whole gzip member; stop at one that is not."""
+    file.seek(0)
+    start, beginning, member = 0, b"", zlib.decompressobj(zlib.MAX_WBITS | 16)
+    while data := member.unused_data or member.unconsumed_tail or file.read(_BLOCK):
+        if member.eof:
+            beginning, member = b"", zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            piece = member.decompress(data, _BLOCK)
+        except zlib.error:
+            return
+        beginning = beginning or piece
+        if member.eof:
+            end = file.tell() - len(member.unused_data)
+            yield start, end, beginning
+            start = end
+
+
+def _sound_length(file: BinaryIO) -> int:
+    """Return where the last whole gzip member ends; a file that is not gzip ends where it ends."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if not _GZIP.startswith(file.read(2)):
+        return size
+    return max((end for _, end, _ in _gzip_members(file)), default=0)
+
+
+def _records_from(file: BinaryIO, path: Path) -> Iterator[Any]:
+    """Yield records from where a file stands, as warcio reads them."""
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
 
     try:
-        records = ArchiveIterator(file, no_record_parse=True)
-        for record in records:
-            url = record.rec_headers.get_header("WARC-Target-URI") or ""
-            yield _Placed(records.offset, record.rec_type, url, record)
+        yield from ArchiveIterator(file, no_record_parse=True)
     except ArchiveLoadFailed as error:
         raise ValueError(f"{path}: not readable as WARC: {error}") from None
 
@@ -329,26 +379,6 @@ def _snapshot(record: Any) -> Snapshot | None:
         source=named("WARC-Source-URI") or "",
         kind=record.rec_type,
     )
-
-
-def _sound_length(file: BinaryIO) -> int:
-    """Return where the last whole gzip member ends; a file that is not gzip ends where it ends."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    if not _GZIP.startswith(file.read(2)):
-        return size
-    file.seek(0)
-    sound, member = 0, zlib.decompressobj(zlib.MAX_WBITS | 16)
-    while data := member.unused_data or member.unconsumed_tail or file.read(_BLOCK):
-        if member.eof:
-            member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        try:
-            member.decompress(data, _BLOCK)
-        except zlib.error:
-            break
-        if member.eof:
-            sound = file.tell() - len(member.unused_data)
-    return sound
 
 
 def decoded_body(snapshot: Snapshot, limit: int = BODY_LIMIT) -> bytes:

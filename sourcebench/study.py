@@ -45,6 +45,11 @@ class Settings:
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fetch: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def checks(self) -> list[str]:
+        """Return the systems that are there to check the verifier, and are compared with no other."""
+        return [name for name, table in self.systems.items() if table.get("type") == "check"]
+
 
 _KINDS = ("sample", "live", "real-pages", "synthetic")
 _SETTING_TYPES = {
@@ -238,15 +243,23 @@ class Study:
         return self.folder / PACKAGE
 
     def working_copy(self, to: str | Path) -> Study:
-        """Copy what a study starts from (not what stages derive) to a folder that may be written to."""
+        """Copy what a study starts from, not what stages derive, to a new folder.
+
+        Raises
+        ------
+        StudyError
+            If there is a study in that folder already; it is never overwritten.
+        """
         to = Path(to)
+        if (to / "study.toml").exists():
+            raise StudyError(
+                f"{to}: there is a study already; choose another folder or go on in it"
+            )
         to.mkdir(parents=True, exist_ok=True)
         skipped = {PACKAGE} | {TABLES[name].file for name in DERIVED}
         for source in sorted(self.folder.iterdir()):
-            if source.is_file() and source.name not in skipped and source.name[0] != ".":
-                target = to / source.name
-                if not target.exists() or sha256(target) != sha256(source):
-                    shutil.copyfile(source, target)
+            if source.is_file() and source.name not in skipped:
+                shutil.copyfile(source, to / source.name)
         return Study(to)
 
     def _must_be_open(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -170,7 +171,8 @@ def _toml(value: Any) -> str:
 
 def _next_command(folder: Path, chosen: Sequence[str], rows: Sequence[Any]) -> str:
     """Return what to run next."""
+    quoted = shlex.quote(str(folder))
     if chosen:
-        return f"sourcebench collect {folder} --dry-run"
+        return f"sourcebench collect {quoted} --dry-run"
     add = "" if rows else " --add-queries --category factual"
-    return f"sourcebench import answers.csv --study {folder}{add}"
+    return f"sourcebench import answers.csv --study {quoted}{add}"

@@ -138,6 +138,7 @@ class Parts(NamedTuple):
     fragment: str
 
 
+@lru_cache(maxsize=10_000)
 def split_url(url: str) -> Parts:
     """Split an address of the web into its parts.
 

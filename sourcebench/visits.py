@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 from requests.cookies import RequestsCookieJar
 
 from sourcebench import __version__, wayback
+from sourcebench.decoding import Decoder
 from sourcebench.fetchlog import FetchLog, Row, iso_time
 from sourcebench.robots import Robots
-from sourcebench.snapshots import Decoder, Snapshot
+from sourcebench.snapshots import Snapshot, encode_snapshot
 from sourcebench.turns import Turns
 from sourcebench.urls import is_redirector, page_id, split_url, unwrap
 from sourcebench.web import Failure, Web, redirect_target
@@ -64,7 +65,7 @@ class Visit:
     at: str = ""  # the address to ask next
     stage: Literal["page", "search", "capture"] = "page"
     hops: list[str] = field(default_factory=list)
-    kept: list[Snapshot] = field(default_factory=list)
+    kept: list[bytes] = field(default_factory=list)  # encoded snapshots
     tries: int = 0
     spent: float = 0.0  # seconds of requests
     cookies: RequestsCookieJar = field(default_factory=RequestsCookieJar)
@@ -77,6 +78,7 @@ class Came:
 
     seconds: float
     answer: Snapshot | None = None
+    encoded: bytes = b""
     columns: Row = field(default_factory=dict)
     flaw: str = ""  # what is wrong with an answer that is still of use
     failure: Failure | None = None
@@ -114,7 +116,7 @@ class Visits:
         self.under_way: set[str] = set()
         self.followers: dict[str, list[Visit]] = {}  # redirect links that wait for their page
         self.strikes: Counter[str] = Counter()  # pages in a row without an answer in time, by host
-        self.finished: list[tuple[Row, list[Snapshot]]] = []
+        self.finished: list[tuple[Row, list[bytes]]] = []
 
     def run(self, pages: dict[str, str], concurrency: int) -> None:
         """Visit pages, given as identity and address, and return when each has its row."""
@@ -169,10 +171,13 @@ class Visits:
                 visit.at, deadline=max(0.1, left), fetched_at=self.now(), cookies=visit.cookies
             )
             columns, flaw = _described(answer, self.settings.max_bytes)
-            return Came(time.monotonic() - started, answer, columns, flaw)
+            # Encoding is work for this thread: it leaves the others free to run.
+            encoded = encode_snapshot(answer) if visit.stage == "page" else b""
+            return Came(time.monotonic() - started, answer, encoded, columns, flaw)
         except Failure as failure:
             return Came(time.monotonic() - started, failure=failure)
-        except Exception as error:  # whatever a page does to our code is this page's trouble alone
+        except (ValueError, LookupError, RuntimeError) as error:
+            # Whatever a page brings some library to raise is this page's trouble alone.
             reason = f"{type(error).__name__}: {error}"[:200]
             failure = Failure("unreachable", reason)
             return Came(time.monotonic() - started, failure=failure)
@@ -225,7 +230,7 @@ class Visits:
         elif came.failure:
             self.finish(visit, came.failure.outcome, came.failure.reason)
         elif target:
-            self.follow(visit, came.answer, target)
+            self.follow(visit, came, target)
         else:
             self.arrive(visit, came)
 
@@ -242,11 +247,11 @@ class Visits:
         wait = wait if asked is None else asked
         return wait if wait <= self.settings.longest_wait else None
 
-    def follow(self, visit: Visit, answer: Snapshot, target: str) -> None:
+    def follow(self, visit: Visit, came: Came, target: str) -> None:
         """Go on to where an answer redirects to."""
-        visit.hops.append(answer.url)
+        visit.hops.append(came.answer.url)
         if visit.stage == "page":
-            visit.kept.append(answer)
+            visit.kept.append(came.encoded)
             target = unwrap(target)
         # Twice the same address may be a cookie being set; three times is a circle.
         if len(visit.hops) > self.settings.max_redirects or visit.hops.count(target) > 1:
@@ -286,11 +291,11 @@ class Visits:
         elif visit.stage == "capture" and answer.status == 200:
             self.stand_in(visit, came)
         elif visit.stage == "page" and is_redirector(visit.at):
-            visit.kept.append(answer)
+            visit.kept.append(came.encoded)
             self.finish(visit, *_no_longer_leading(answer))
         else:
             if visit.stage == "page":
-                visit.kept.append(answer)
+                visit.kept.append(came.encoded)
             outcome, reason = _outcome(answer)
             self.finish(visit, outcome, reason or came.flaw, **came.columns)
 
@@ -298,7 +303,7 @@ class Visits:
         """Let an archived capture stand in for a page that did not come."""
         live = visit.row
         url = live.get("final_url") or visit.url
-        visit.kept.append(wayback.as_page(came.answer, url))
+        visit.kept.append(encode_snapshot(wayback.as_page(came.answer, url)))
         why = f"live page: {live['outcome']} ({live['reason']})"
         got = {"outcome": "ok", "reason": why, "final_url": url, "archived": came.answer.url}
         self.note(visit, live | came.columns | got)

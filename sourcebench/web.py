@@ -6,9 +6,10 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from http.client import BadStatusLine, HTTPException, IncompleteRead
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from sourcebench.snapshots import Snapshot
 from sourcebench.urls import split_url
 
 _BLOCK = 1 << 16
+_GUARD_EVERY = 0.05  # seconds between looks at the deadlines
 _STREAMS = ("audio/", "video/")  # may never end, and hold no text
 
 
@@ -67,19 +69,21 @@ class Web:
         self._resolver, self._lookup = resolver, lookup
         self._watches = threading.local()
         self._open_watches: set[_Watch] = set()
+        self._closed = threading.Event()
+        threading.Thread(target=self._guard, daemon=True).start()
         self._headers = {
             "User-Agent": user_agent,
             "Accept": "text/html,application/xhtml+xml,application/pdf;q=0.9,*/*;q=0.8",
             "Accept-Language": "en,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br",
         }
-        self._adapter = _adapter(
-            self._connect, self._watch_socket, _trust(ca_file), pools, per_host
-        )
+        trust = cache(partial(_trust, ca_file))
+        self._adapter = _adapter(self._connect, self._watch_socket, trust, pools, per_host)
 
     def close(self) -> None:
         """Close all connections, also those in use."""
-        for watch in list(self._open_watches):
+        self._closed.set()
+        for watch in self._open_watches.copy():
             watch.expire()
         self._adapter.close()
 
@@ -158,17 +162,21 @@ class Web:
     @contextmanager
     def _watch(self, deadline: float) -> Iterator[_Watch]:
         """Cut off the connections of this thread when the deadline passes."""
-        watch = self._watches.current = _Watch()
+        watch = self._watches.current = _Watch(time.monotonic() + deadline)
         self._open_watches.add(watch)
-        timer = threading.Timer(deadline, watch.expire)
-        timer.daemon = True
-        timer.start()
         try:
             yield watch
         finally:
-            timer.cancel()
-            watch.release()
             self._open_watches.discard(watch)
+            watch.release()
+
+    def _guard(self) -> None:
+        """End what is past its deadline, until all is closed. Runs in a thread of its own."""
+        while not self._closed.wait(_GUARD_EVERY):
+            now = time.monotonic()
+            for watch in self._open_watches.copy():
+                if watch.ends <= now:
+                    watch.expire()
 
     def _watch_socket(self, sock: socket.socket, ip: str) -> None:
         """Put a connection under this thread's deadline."""
@@ -179,8 +187,10 @@ class _Watch:
     """The connections of one exchange, to be cut at its deadline: a timeout of the socket alone
     never ends a server that sends a byte a second."""
 
-    def __init__(self):
-        self.expired, self.ip, self._handles, self._lock = False, "", [], threading.Lock()
+    def __init__(self, ends: float):
+        self.ends, self.expired, self.ip = ends, False, ""
+        self._handles: list[socket.socket] = []
+        self._lock = threading.Lock()
 
     def add(self, sock: socket.socket, ip: str) -> None:
         """Watch a connection, by a handle of our own: TLS takes the socket's away."""
@@ -210,7 +220,7 @@ class _Watch:
 
 
 def _adapter(
-    connect: Callable, watch: Callable, context: ssl.SSLContext, pools: int, per_host: int
+    connect: Callable, watch: Callable, trust: Callable, pools: int, per_host: int
 ) -> HTTPAdapter:
     """Return a requests adapter whose connections go where `connect` says, under `watch`."""
 
@@ -229,6 +239,7 @@ def _adapter(
             if self.address.scheme == "http":  # only a given resolver says so
                 self.sock, self.is_verified = self.opened, True
             else:
+                self.ssl_context = trust()
                 super().connect()
 
         def _new_conn(self):
@@ -245,7 +256,7 @@ def _adapter(
 
     class Adapter(HTTPAdapter):
         def init_poolmanager(self, connections, maxsize, block=False, **kwargs):
-            super().init_poolmanager(connections, maxsize, block, ssl_context=context, **kwargs)
+            super().init_poolmanager(connections, maxsize, block, **kwargs)
             self.poolmanager.pool_classes_by_scheme = pool_classes
 
         def cert_verify(self, conn, url, verify, cert):

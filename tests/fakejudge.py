@@ -110,7 +110,7 @@ class FakeJudge:
 
 def words_of(body: dict) -> str:
     """Return what is asked, without the random word of the fence."""
-    text = json.dumps([body["messages"], body.get("max_tokens")])
+    text = json.dumps([body.get("messages", body.get("prompt")), body.get("max_tokens")])
     return re.sub(r"PAGE [0-9a-f]{16}", "PAGE", text)
 
 

@@ -5,9 +5,10 @@ import sys
 from datetime import date
 from pathlib import Path
 
+from sourcebench.judge.crew import in_threads
 from sourcebench.judge.journal import Journal
 from sourcebench.judge.llm import LLMJudge, Settings
-from sourcebench.judge.stage import Task, in_threads
+from sourcebench.judge.stage import Task
 from sourcebench.records import Packet
 
 

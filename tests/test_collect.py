@@ -2,6 +2,10 @@
 
 import gzip
 import json
+import subprocess
+import sys
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -10,7 +14,7 @@ import pytest
 import requests
 from provider import Said, serving
 
-from sourcebench.collect import CollectingStopped, collect_study, plan_study
+from sourcebench.collect import CollectingStopped, collect_study, describe_plans, plan_study
 from sourcebench.costs import answer_cost
 from sourcebench.recorded import read_recordings
 from sourcebench.recordings import Recordings, recording_file
@@ -25,7 +29,7 @@ GPT = """
 label = "GPT"
 engine = "openai"
 model = "gpt-5"
-per_minute = 60000
+per_minute = 6000
 price = { input = 1.0, output = 10.0, call = 0.01 }
 expected = { input = 10000, output = 1000 }
 """
@@ -187,6 +191,53 @@ def test_a_damaged_record_is_an_error_and_nothing_is_lost(tmp_path):
     assert path.read_bytes() == data
 
 
+def test_a_killed_run_is_taken_up(tmp_path):
+    """After a kill in the middle, what was recorded counts, and only the rest is asked."""
+    study = study_of(tmp_path / "s", GPT + "concurrency = 2\n", [f"Q{n}?" for n in range(12)])
+    kill = threading.Event()
+
+    def answer(asked):
+        if len(provider.asked) > 5:
+            kill.set()
+            time.sleep(0.2)
+        return replies(asked)
+
+    with serving(answer) as provider:
+        code = (
+            "import sys; from sourcebench.collect import collect_study; "
+            "from sourcebench.study import Study; import requests\n"
+            "def http():\n"
+            "    s = requests.Session(); send = s.request\n"
+            "    s.request = lambda m, u, **k: send(m, u.replace('https://api.openai.com/v1', sys.argv[2]), **k)\n"
+            "    return s\n"
+            "collect_study(Study(sys.argv[1]), keys={'OPENAI_API_KEY': 'k'}, http=http)"
+        )
+        run = subprocess.Popen([sys.executable, "-c", code, str(study.folder), provider.url])
+        assert kill.wait(60)
+        run.kill()
+        run.wait()
+        there = sum(1 for _ in Recordings(recording_file(study.folder, "GPT")))
+        assert 0 < there < 12
+        before = len(provider.asked)
+        assert collect(study, provider) == {"GPT": {"ok": 12}}
+        assert len(provider.asked) - before == 12 - there
+
+
+def test_an_interrupted_run_leaves_its_tables(tmp_path):
+    """Ctrl-C ends the run; what was answered is in the tables."""
+    study = study_of(tmp_path / "s", GPT + "concurrency = 1\n")
+
+    def clock():
+        if len(provider.asked) == 2:
+            raise KeyboardInterrupt
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    with serving(replies) as provider, pytest.raises(KeyboardInterrupt):
+        collect(study, provider, clock=clock)
+    assert len(provider.asked) == 2
+    assert list(study.load("answers")["query_id"]) == ["q1", "q2"]
+
+
 def test_two_processes_do_not_collect_into_one_file(tmp_path):
     """The second one is told to wait."""
     study = study_of(tmp_path / "s", GPT)
@@ -218,6 +269,9 @@ def test_a_plan_needs_no_key_and_sends_nothing(tmp_path):
     assert tavily.cost is None
     assert str(gpt) == "GPT: 3 to ask, 0 there, about 0.09 USD, needs OPENAI_API_KEY"
     assert str(tavily) == "Tavily: 3 to ask, 0 there, cost unknown, needs TAVILY_API_KEY"
+    lines = describe_plans([gpt, tavily]).splitlines()
+    assert lines == [str(gpt), str(tavily), "total: 6 to ask, at least 0.09 USD"]
+    assert describe_plans([gpt]).endswith("total: 3 to ask, about 0.09 USD")
 
 
 def test_the_plan_goes_by_what_answers_did_cost(tmp_path):

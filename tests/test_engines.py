@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sourcebench.engines.addresses import iso_date
 from sourcebench.engines.detect import engine_of, parse_any
 from sourcebench.engines.wire import Exchange
 from sourcebench.records import ANSWER_OUTCOMES
@@ -263,3 +264,189 @@ def test_what_is_no_json_is_refused_with_its_beginning():
         parse_any(b"<html>Bad gateway</html>")
     with pytest.raises(ValueError, match="name the engine"):
         parse_any({"hello": 1})
+
+
+def chat(content: str, **more) -> dict:
+    """Return a chat completion."""
+    return {"choices": [{"message": {"content": content}}], **more}
+
+
+def response(*parts: dict, **more) -> dict:
+    """Return a response with one message."""
+    output = [{"type": "message", "content": [{"type": "output_text", **part} for part in parts]}]
+    return {"object": "response", "status": "completed", "output": output, **more}
+
+
+def cites(reply) -> list[tuple[str, str | None]]:
+    """Return each address with the text that its span covers."""
+    return [
+        (c.url, None if c.start is None else reply.text[c.start : c.end]) for c in reply.citations
+    ]
+
+
+A, B = "https://a.example/", "https://b.example/"
+
+
+def test_markers_of_perplexity():
+    """Code, `[0]` and numbers beyond the list are no citations; either list may be missing."""
+    parse = import_module("sourcebench.engines.perplexity").parse
+    text = "x [1] `a[2]` [0] [9] [2][1]"
+    reply = parse(chat(text, citations=[A, B]))
+    assert cites(reply) == [(A, "[1]"), (B, "[2]"), (A, "[1]")]
+    assert reply.warnings == ("marker_out_of_range:0", "marker_out_of_range:9")
+    rows = [{"url": A, "title": "A &amp; B"}, {"url": B, "title": None}]
+    reply = parse(chat("x [2]", citations=None, search_results=rows))
+    assert cites(reply) == [(B, "[2]")]
+    assert [c.title for c in reply.uncited] == ["A & B"]
+    reply = parse(chat("x", citations=[A]))
+    assert (cites(reply), reply.warnings) == ([(A, None)], ("list_fallback",))
+    reply = parse(chat("x [1]"))
+    assert (reply.outcome, reply.warnings) == ("no_citations", ())
+    thinking = parse(chat("<think>[1] so</think>\n\nx [2]", citations=[A, B]))
+    assert (thinking.text, cites(thinking)) == ("x [2]", [(B, "[2]")])
+    pending = parse({"id": "1", "status": "IN_PROGRESS", "response": None})
+    assert pending.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("raw_url", "url"),
+    [
+        ("https://a.example/?utm_source=openai", "https://a.example/"),
+        ("https://a.example/?utm_source=openai&b=1", "https://a.example/?b=1"),
+        ("https://a.example/?b=1&utm_source=chatgpt.com#f", "https://a.example/?b=1#f"),
+        ("https://a.example/?b=1&utm_source=openai&c=2", "https://a.example/?b=1&c=2"),
+        ("https://a.example/?utm_source=other", "https://a.example/?utm_source=other"),
+        ("https://a.example/?", "https://a.example/?"),
+    ],
+)
+def test_the_engines_own_tracking_goes(raw_url, url):
+    """OpenAI's tag goes wherever it stands, other parameters stay, and the address as sent is kept."""
+    mark = f"([a]({raw_url}))"
+    note = {"type": "url_citation", "url": raw_url, "start_index": 2, "end_index": 2 + len(mark)}
+    reply = parser("openai_x")(response({"text": f"x {mark}", "annotations": [note]}))
+    assert cites(reply) == [(url, mark)]
+    assert reply.citations[0].url_raw == (raw_url if raw_url != url else None)
+
+
+def test_parts_of_openai():
+    """Places count within their part; commentary goes when there is a final answer; leaks are told."""
+    mark = f"([a.example]({A}))"
+    note = {"type": "url_citation", "url": A, "start_index": 2, "end_index": 2 + len(mark)}
+    part = {"text": f"y {mark}", "annotations": [note]}
+    reply = parser("openai_x")(response({"text": "x "}, part))
+    assert (reply.text, cites(reply)) == (f"x y {mark}", [(A, mark)])
+    value = response({"text": "Let me see."})
+    value["output"][0]["phase"] = "commentary"
+    value["output"] += [{**response(part)["output"][0], "phase": "final_answer"}]
+    assert parser("openai_x")(value).text == part["text"]
+    leaked = parser("openai_x")(response({"text": "x \ue200cite\ue202turn0search0\ue201"}))
+    assert leaked.warnings == ("citation_artifacts",)
+    file = {"type": "file_citation", "file_id": "f"}
+    assert parser("openai_x")(response({"text": "x", "annotations": [file]})).citations == ()
+
+
+def test_sources_without_places_of_xai():
+    """Annotations without positions are a list, and their number is no title."""
+    notes = [{"type": "url_citation", "url": A, "title": "1"}, {"type": "url_citation", "url": B}]
+    reply = parser("xai_x")(response({"text": "x", "annotations": notes}, model="grok-4"))
+    assert cites(reply) == [(A, None), (B, None)]
+    assert reply.warnings == ("list_fallback",)
+    assert [c.title for c in reply.citations] == [None, None]
+    double = parser("xai_x")(response({"text": f"x[[1]]({A})[[2]]({B})"}, model="grok-4"))
+    assert cites(double) == [(A, f"[[1]]({A})"), (B, f"[[2]]({B})")]
+
+
+def test_tools_of_anthropic():
+    """A tool's error, a result without its call, and a source without a result are told."""
+    blocks = [
+        {"type": "web_search_tool_result", "tool_use_id": "gone", "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}},
+        {"type": "web_fetch_tool_result", "content": {"url": B}},
+        {"type": "web_search_tool_result", "tool_use_id": "gone", "content": [{"url": "https://c.example/", "page_age": "2025-01-02"}]},
+        {"type": "text", "text": "One. ", "citations": [{"type": "web_search_result_location", "url": A, "title": "A", "cited_text": "x"}]},
+        {"type": "text", "text": "Two.", "citations": [{"type": "char_location", "document_index": 0}, {"type": "char_location", "document_index": 9}]},
+    ]  # fmt: skip
+    reply = parser("anthropic_x")({"type": "message", "stop_reason": "end_turn", "content": blocks})
+    assert cites(reply) == [(A, "One. "), (B, "Two.")]
+    assert set(reply.warnings) == {
+        "tool_error:max_uses_exceeded",
+        "orphan_tool_result",
+        "document_index_mapped",
+        "non_web_citation",
+        "cited_url_not_in_results",
+    }
+
+
+def test_forms_of_gemini():
+    """Snake case is read like camel case, thoughts are no answer, chunks without supports are a list."""
+    value = {
+        "candidates": [
+            {
+                "finish_reason": "STOP",
+                "content": {"parts": [{"text": "hm", "thought": True}, {"text": "Café."}]},
+                "grounding_metadata": {
+                    "grounding_chunks": [{"web": {"uri": A, "title": "a"}}],
+                    "grounding_supports": [
+                        {
+                            "segment": {"end_index": 6, "text": "Café."},
+                            "grounding_chunk_indices": [0],
+                        }
+                    ],
+                },
+            }
+        ]
+    }
+    reply = parser("gemini_x")(value)
+    assert (reply.text, cites(reply)) == ("Café.", [(A, "Café.")])
+    del value["candidates"][0]["grounding_metadata"]["grounding_supports"]
+    reply = parser("gemini_x")(value)
+    assert (cites(reply), reply.warnings) == ([(A, None)], ("list_fallback",))
+
+
+def test_forms_of_searches():
+    """Gaps in positions, the text "null" for no citations, and a deferred overview."""
+    google = import_module("sourcebench.engines.google").parse
+    rows = [
+        {"link": B, "position": 7, "date": "3 days ago"},
+        {"link": A, "position": 2, "title": "1"},
+    ]
+    reply = google({"searchParameters": {"q": "q"}, "organic": rows})
+    assert [(c.rank, c.url, c.title, c.date) for c in reply.citations] == [
+        (1, A, None, None),
+        (2, B, None, None),
+    ]
+    deferred = google(
+        {"search_metadata": {"status": "Success"}, "ai_overview": {"page_token": "t"}}
+    )
+    assert deferred.warnings == ("ai_overview_deferred",)
+    exa = import_module("sourcebench.engines.exa").parse
+    chunks = [
+        {"choices": [{"delta": {"content": "Sa"}}], "citations": "null"},
+        {"choices": [{"delta": {"content": "lt."}}]},
+        {"choices": [], "citations": [{"url": A, "title": "A"}]},
+    ]
+    assert (exa(chunks).text, cites(exa(chunks))) == ("Salt.", [(A, None)])
+    assert engine_of(chunks) == "exa"
+    objects = exa({"requestId": "r", "answer": {"größe": 1}, "citations": []})
+    assert (objects.text, objects.warnings) == ('{"größe": 1}', ("answer_is_object",))
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("2025-03-04T23:30:00Z", "2025-03-04"),
+        ("2025-03-04T08:00:00", "2025-03-04"),
+        ("Fri, 18 Apr 2025 23:45:00 -0800", "2025-04-18"),
+        ("March 4, 2025", "2025-03-04"),
+        ("Mar 4, 2025", "2025-03-04"),
+        ("2025-02-30", None),
+        ("February 30, 2025", None),
+        ("6 days ago", None),
+        ("2025", None),
+        ("", None),
+        (20250304, None),
+        (None, None),
+    ],
+)
+def test_dates_are_cut_as_given(text, date):
+    """The day is the one that is written, in no other time zone; what is no day is none."""
+    assert iso_date(text) == date

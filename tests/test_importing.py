@@ -155,6 +155,7 @@ def test_blank_answers_are_outcomes(study, tmp_path):
         ("id,engine,answer,url,rank\n1,b,A,https://a.example/,0\n", "row 2, column rank: must be a whole number from 1, found '0'"),
         ("id,engine,answer,url,rank\n1,b,A,https://a.example/,1\n1,b,A,https://b.example/,1\n", "row 3, column rank: repeats row 2 (rank 1 again); remove one of the two, or number repetitions in a column run"),
         ("id,engine,answer,outcome\n1,b,A,fine\n", "row 2, column outcome: must be one of ok, no_citations, empty, refused, failed, found 'fine'"),
+        ('id,engine,answer\n1,"b\nc",A\n', "row 2, column system: 'b\\nc' holds a line end or a control character; remove it"),
         ("id,engine,answer\n1,,A\n", "row 2, column system: empty; name the system"),
         ("id,engine,answer\n,b,A\n", "row 2, column query_id: empty; say which query this answers"),
         ("id,engine,answer\n1,b,Yes, it did\n", "row 2: 4 fields, the first line has 3; quote fields that hold a comma"),
@@ -314,6 +315,20 @@ def test_broken_addresses_and_repeats_are_kept_when_told(study, tmp_path):
     done = import_answers(study, path, rules=Rules(broken="keep"))
     assert (done.answers, done.citations, done.no_citations) == (2, 2, 1)
     assert list(study.load("answers")["run"]) == [1, 2]
+
+
+def test_hostile_texts_can_be_stored(study, tmp_path):
+    """Lone surrogates, carriage returns and control characters break no table, and spans still fit."""
+    row = {"id": "x", "engine": "b", "question": "Q\r1\x00?", "answer": "a\ud800\r[1] b", "urls": [{"url": "https://a.example/", "title": "T\rX\ud800,\x00\"\n"}]}  # fmt: skip
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    import_answers(study, path, unknown_queries="add", category="factual")
+    study.validate()
+    answer, citation = study.load("answers").iloc[0], study.load("citations").iloc[0]
+    assert answer["text"] == "a\ufffd [1] b"
+    assert answer["text"][citation["start"] : citation["end"]] == "[1]"
+    assert citation["title"] == 'T X\ufffd,\ufffd"'
+    assert list(study.load("queries")["text"])[-1] == "Q 1\ufffd?"
 
 
 def test_system_may_be_named_for_the_whole_file(study, tmp_path):

@@ -188,8 +188,8 @@ def test_a_cut_reply_gets_more_room_once(tmp_path):
     assert [body["max_tokens"] for body in requests] == [2048, 8192]
     assert {(v.score, v.outcome) for v in verdicts.values()} == {(None, "cut")}
     lines = journal_lines(tmp_path)
-    assert [line["status"] for line in lines] == ["cut", "cut"]
-    assert judge.spending.tokens_in == sum(line["usage"]["prompt"] for line in lines)
+    assert [line["status"] for line in lines] == ["cut", "cut", "run"]
+    assert judge.spending.tokens_in == sum(line["usage"]["prompt"] for line in lines[:2])
 
 
 def test_an_unreadable_reply_is_asked_for_once_more(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sourcebench.measures import exact_match, final_answer, measure_study, token_f1
+from sourcebench.measures import exact_match, final_answer, measure_answers, token_f1
 from sourcebench.study import Study
 
 
@@ -10,7 +10,6 @@ from sourcebench.study import Study
     ("answer", "gold", "em", "f1"),
     [
         ("The Eiffel Tower!", "eiffel tower", 1, 1),
-        ("Skarvik [1]", "Skarvik", 1, 1),
         ("in the town of Skarvik", "Skarvik", 0, 0.4),
         ("yes", "no", 0, 0),
         ("yes, it is", "yes", 0, 0),
@@ -31,7 +30,7 @@ def test_the_final_answer_is_the_last_line_of_its_kind():
 
 
 def test_every_answer_keeps_its_row(tmp_path):
-    """An answer that never came scores 0, a measure that needs a model says so."""
+    """A refusal scores 0, a request that failed has no score, a measure that needs a model says so."""
     (tmp_path / "study.toml").write_text(
         'title = "T"\nkind = "live"\nlicence = "CC0-1.0"\nas_of = 2026-06-01\n', "utf-8"
     )
@@ -48,19 +47,15 @@ def test_every_answer_keeps_its_row(tmp_path):
         "answers",
         [
             {"system": "a", "query_id": "1", "run": 1, "outcome": "ok", "text": "Answer: 26"},
-            {"system": "b", "query_id": "1", "run": 1, "outcome": "failed"},
+            {"system": "b", "query_id": "1", "run": 1, "outcome": "refused"},
+            {"system": "c", "query_id": "1", "run": 1, "outcome": "failed"},
             {"system": "a", "query_id": "2", "run": 1, "outcome": "ok", "text": "x"},
             {"system": "a", "query_id": "3", "run": 1, "outcome": "ok", "text": "x"},
         ],
     )
-    rows = measure_study(study).set_index(["system", "measure"])
+    rows = measure_answers(study).set_index(["system", "measure"])
     assert rows.loc[("a", "exact_match"), "value"] == 1
     assert rows.loc[("b", "exact_match"), "value"] == 0
-    assert rows["value"].isna().sum() == 2
-    assert rows.loc[("a", "dispute_awareness"), "reason"].startswith("needs a language model")
-    study.save(
-        "answer_scores",
-        [{"system": "a", "query_id": "2", "run": 1, "measure": "dispute_awareness", "value": 1.0}],
-    )
-    again = measure_study(study).set_index(["system", "measure"])
-    assert again.loc[("a", "dispute_awareness"), "value"] == 1
+    assert rows.loc[("c", "exact_match"), "reason"] == "no answer: failed"
+    assert rows["value"].isna().sum() == 4
+    assert rows.loc[("a", "dispute_awareness"), "reason"].startswith("not measured")

@@ -6,6 +6,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sourcebench.answerfile import Rules
 from sourcebench.importing import check_answers, import_answers
@@ -298,6 +300,16 @@ def test_enriched_scores_come_in_without_their_known_faults(study, tmp_path):
     assert done.notes == ("4 page-level scores differ between queries; the first of each page is kept",)  # fmt: skip
 
 
+def test_scores_of_pages_that_nobody_cites_stay_out(study, tmp_path):
+    """A source that was scored but is not cited by the answer is counted, and no dangling row."""
+    record = enriched([("q1", [5, 5, 5, 5, 5, 5, 5, 5])])[0]
+    record["runs"] = [{"response_text": "See https://other.example/."}]
+    done = import_answers(study, put(tmp_path, [record]))
+    assert done.notes == ("8 scores of pages that no answer cites are left out",)
+    assert not len(study.load("judgments"))
+    study.validate()
+
+
 def test_scores_go_out_as_an_enriched_file(study, tmp_path):
     """Selected sources, their texts and scores are written under the public names."""
     filled(study, tmp_path)
@@ -328,6 +340,73 @@ def test_broken_records_of_public_files_are_named(study, tmp_path):
         "row 1, column query_id: missing; every record needs one",
         "row 2, column runs: expected a list, found dict",
     ]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-2, 9) | st.text(max_size=6),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "id",
+                        "engine",
+                        "answer",
+                        "urls",
+                        "url",
+                        "raw",
+                        "runs",
+                        "query_id",
+                        "cited_sources",
+                        "results",
+                        "samples",
+                        "eval",
+                        "output",
+                        "outputs",
+                        "run_type",
+                        "traceId",
+                        "submission_mode",
+                        "rank",
+                        "run",
+                    ]
+                ),
+                inner,
+                max_size=5,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
+def test_any_json_is_read_or_refused(tmp_path, value):
+    """Whatever the shape, there is a result or one clear error."""
+    for name in ("x.json", "x.jsonl"):
+        path = put(tmp_path, value, name)
+        try:
+            found = read_any(path, system="s").found
+        except StudyError as error:
+            assert str(path) in str(error)  # noqa: PT017
+            continue
+        assert all(fault.message for fault in found.faults)
+
+
+@given(st.text(alphabet="id,engine;answer\turl\n\r\"'|1 https://a.b/[]{}", max_size=120))
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
+def test_any_csv_is_read_or_refused(tmp_path, text):
+    """Whatever the text, there is a result or one clear error."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(("id,engine,answer,url\n" + text).encode())
+    try:
+        found = read_any(path).found
+    except StudyError as error:
+        assert str(path) in str(error)  # noqa: PT017
+        return
+    assert all(fault.row >= 1 for fault in found.faults)
 
 
 # --- submissions ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from sourcebench.snapshots import (
     Snapshot,
     append_snapshot,
     decoded_body,
+    encode_snapshot,
     index_snapshots,
     latest_snapshots,
     open_snapshots,
@@ -48,7 +49,7 @@ def path(tmp_path):
 def write(path, *snapshots):
     """Write snapshots to a WARC."""
     with open_snapshots(path) as append:
-        append(snapshots)
+        append(map(encode_snapshot, snapshots))
 
 
 def test_reads_what_was_written(path):

@@ -34,9 +34,9 @@ def test_every_template_makes_a_valid_study(tmp_path, queries, template, judge):
     assert study.settings.seed == 20260102
     assert list(study.settings.systems) == list(TEMPLATES[template])
     if template == "own":
-        assert command == f"sourcebench import answers.csv --study {folder}"
+        assert command == f"sourcebench import answers.csv --study '{folder}'"
     else:
-        assert command == f"sourcebench collect {folder} --dry-run"
+        assert command == f"sourcebench collect '{folder}' --dry-run"
         assert all(len(plan.todo) == 2 for plan in plan_study(study))
 
 

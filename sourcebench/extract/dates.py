@@ -87,6 +87,7 @@ _MODIFIED_META = (
     "dcterms.modified",
     "dc.date.modified",
     "article.updated",
+    "article:modified",
     "revised",
     "updated_time",
     "modified_time",
@@ -262,9 +263,12 @@ def _said(lines: list[str]) -> Iterator[str]:
             yield line[word.end() : word.end() + 60]
 
 
-def _after(lines: list[str], word: re.Pattern) -> list[str]:
-    """Return the few characters after a word, where a date belonging to it stands."""
-    return [line[m.end() : m.end() + 60] for line in lines for m in [word.search(line)] if m]
+def _after(lines: list[str], word: re.Pattern) -> Iterator[str]:
+    """Yield the few characters after a word, where a date belonging to it stands."""
+    for line in lines:
+        found = word.search(line) if "20" in line or "19" in line else None
+        if found:
+            yield line[found.end() : found.end() + 60]
 
 
 def _in_url(url: str) -> list[str]:

@@ -18,10 +18,10 @@ def read_metas(root) -> dict[str, list[str]]:
     metas: dict[str, list[str]] = {}
     for element in root.iter("meta"):
         get = element.get
-        name = get("property") or get("name") or get("itemprop") or get("http-equiv")
-        content = " ".join((get("content") or "").split())
-        if name and content:
-            metas.setdefault(name.strip().lower(), []).append(content[:1000])
+        content = " ".join((get("content") or "").split())[:1000]
+        names = {get("property"), get("name"), get("itemprop"), get("http-equiv")} - {None, ""}
+        for name in sorted(names) if content else ():
+            metas.setdefault(name.strip().lower(), []).append(content)
     return metas
 
 

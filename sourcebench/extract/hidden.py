@@ -8,24 +8,27 @@ from dataclasses import dataclass
 
 MAX_STYLE = 300_000
 
-_HIDING = (
-    "display:none",
-    "visibility:hidden",
-    "visibility:collapse",
-    "font-size:0",
-    "opacity:0",
-    "text-indent:-",
-    "left:-",
-    "top:-",
-    "clip:rect(",
-    "clip-path:inset(",
-    "scale(0",
-    "height:0",
-    "height:1px",
+# Each pattern starts with a plain word, which makes the search fast.
+_HIDING = tuple(
+    map(
+        re.compile,
+        (
+            "display:none",
+            "visibility:(?:hidden|collapse)",
+            "font-size:0(?![.]?[1-9])",
+            "opacity:0(?![.]?[1-9])",
+            r"text-indent:-\d{3}",
+            r"left:-\d{3}",
+            r"top:-\d{3}",
+            r"clip:rect\(",
+            r"clip-path:inset\(",
+            r"scale\(0",
+        ),
+    )
 )
-_SAME_COLOR = re.compile(
-    r"[;{\s]color:\s?([#\w]{3,20})\s*;[^{}]{0,200}background(?:-color)?:\s?\1|"
-    r"background(?:-color)?:\s?([#\w]{3,20})\s*;[^{}]{0,200}[;{\s]color:\s?\2"
+_SAME_COLOR = (
+    re.compile(r"color:([#\w]{3,20})\s*;[^{}]{0,200}background(?:-color)?:\1"),
+    re.compile(r"background(?:-color)?:([#\w]{3,20})\s*;[^{}]{0,200}color:\1"),
 )
 _SAID = (
     "none",
@@ -55,9 +58,9 @@ _ZERO = r"0+(?:\.0+)?(?:px|pt|em|rem|%)?(?:;|!|$)"
 _SIZE_ZERO = re.compile(rf"font-size:{_ZERO}|font:(?:[\w-]+ )*{_ZERO}|transform:scale\(0\)")
 _BOX_ZERO = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):(?:{_ZERO}|1px(?:;|!|$))")
 _UNSEEN = re.compile(
-    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*(?:\.0+)?(?:;|!|$)"
-    r"|clip:rect\((?:0|1px)|clip-path:inset\((?:50|100)%)"
+    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*(?:\.0+)?(?:;|!|$))"
 )
+_CLIPPED = re.compile(r"(?:^|;)(?:clip:rect\((?:0|1px)|clip-path:inset\((?:50|100)%)")
 _COLOR = re.compile(r"(?:^|;)color:([^;!]+)")
 _BACKGROUND = re.compile(r"(?:^|;)background(?:-color)?:([^;!]+)")
 _NAMED = {"white": "#ffffff", "black": "#000000", "transparent": "transparent", "red": "#ff0000"}
@@ -105,24 +108,29 @@ def remove_hidden(root, candidates: list, styles: dict[str, str], source: str) -
     """
     known: dict[str, tuple[str, str]] = {}
     white = not root.xpath("boolean(//link[contains(@rel,'stylesheet')])")
-    half = len("".join(root.itertext())) / 2
+    half = 0.0
     found, chars, telling = [], 0, False
     for element in candidates:
         why = _why_hidden(element, styles, white, known)
         if not why or element.tag in _NEVER_HIDDEN or not _is_in(root, element):
             continue
         text = " ".join("".join(element.itertext()).split())
-        if why == "unseen" and len(text) > half:
-            continue
-        telling = telling or _tells(element, why, text)
+        if why in ("unseen", "clipped") and len(text) > 500:
+            half = half or len("".join(root.itertext())) / 2
+            if len(text) > half:
+                continue
+        in_article = why == "unseen" and _in_article(element)
         text = _take_out(element, why, text)
         if text:
             chars += len(text)
             found.append(text[:2000])
+            odd = in_article or why not in ("unseen", "clipped")
+            telling = telling or (odd and _SENTENCE.search(text[:3000]) is not None)
     found += _comments(source)
     return Hidden(chars, telling, any(_FOR_MODELS.search(text) for text in found))
 
 
+_ASIDES = ("aside", "figure", "nav", "form", "footer")
 _NEVER_HIDDEN = frozenset(["html", "body", "head", "input", "img", "br", "meta", "link"])
 
 
@@ -131,17 +139,12 @@ def _is_in(root, element) -> bool:
     return element.getroottree().getroot() is root
 
 
-def _tells(element, why: str, text: str) -> bool:
-    """Whether hidden text is more than a menu or a label.
-
-    It is when a sentence is hidden by size, place or colour, or when one that is not displayed
-    stands in the article itself, apart from forms, links and images.
-    """
-    if not _SENTENCE.search(text[:3000]):
+def _in_article(element) -> bool:
+    """Whether an element that is not displayed is running text of the article: no form, link or image."""
+    above = {ancestor.tag for ancestor in element.iterancestors()}
+    if element.tag in _ASIDES or not above.isdisjoint(_ASIDES):
         return False
-    if why != "unseen":
-        return True
-    if not any(ancestor.tag in ("article", "main") for ancestor in element.iterancestors()):
+    if above.isdisjoint(("article", "main")):
         parent = element.getparent()
         if parent is None or len(parent.findall("p")) < 2:
             return False
@@ -177,41 +180,39 @@ def style_rules(root) -> dict[str, str]:
     rules: dict[str, str] = {}
     for style in root.iter("style"):
         if (style.get("media") or "all").strip().lower() in ("all", "screen"):
-            for selectors, declarations in _hiding_rules((style.text or "")[:MAX_STYLE]):
-                simple = filter(None, map(_SIMPLE.match, selectors.split(",")))
-                rules |= {found[1] + found[2]: declarations for found in simple}
+            for names, declarations in _rules_of_one((style.text or "")[:MAX_STYLE]):
+                compact = _compact(declarations)
+                if _reason(compact) or (_COLOR.search(compact) and _BACKGROUND.search(compact)):
+                    rules |= dict.fromkeys(names, compact)
     return rules
 
 
-def _hiding_rules(text: str) -> Iterator[tuple[str, str]]:
-    """Yield selectors and declarations of the rules that hide, those in @media and the like left out."""
-    text = text.replace(": ", ":").replace(" {", "{")
+def _rules_of_one(text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the rules for one class or id that may hide, those in @media and the like left out."""
+    text = text.replace(": ", ":")
     place = depth = end = 0
     for found in sorted(_places(text)):
         if found < end:
             continue  # a second such declaration in the same rule
         depth += text.count("{", place, found) - text.count("}", place, found)
         place = found
-        if depth != 1:
-            continue
         opening = text.rfind("{", 0, place)
+        if depth != 1 or opening < 0:
+            continue
         start = max(text.rfind(sign, 0, opening) for sign in ("}", ";", "*/")) + 1
         end = text.find("}", place)
         end = len(text) if end < 0 else end
-        compact = _compact(text[opening + 1 : min(end, opening + 4000)])
-        if _reason(compact) or (_COLOR.search(compact) and _BACKGROUND.search(compact)):
-            yield text[start:opening].lstrip("/")[:2000], compact
+        selectors = text[start:opening].lstrip("/")[:2000].split(",")
+        names = [simple[1] + simple[2] for simple in map(_SIMPLE.match, selectors) if simple]
+        if names:
+            yield names, text[opening + 1 : min(end, opening + 4000)]
 
 
 def _places(text: str) -> Iterator[int]:
     """Yield the places of the declarations that may hide something."""
-    for word in _HIDING:
-        place = text.find(word)
-        while place >= 0:
-            yield place
-            place = text.find(word, place + len(word))
-    for found in _SAME_COLOR.finditer(text):
-        yield found.start() + 1
+    for pattern in (*_HIDING, *_SAME_COLOR):
+        for found in pattern.finditer(text):
+            yield found.start()
 
 
 def _compact(style: str) -> str:
@@ -220,9 +221,11 @@ def _compact(style: str) -> str:
 
 
 def _reason(compact: str) -> str:
-    """Return why declarations hide an element: unseen, offscreen, size; or an empty text."""
+    """Return why declarations hide an element: unseen, unspoken, offscreen, size; or an empty text."""
     if _UNSEEN.search(compact):
         return "unseen"
+    if _CLIPPED.search(compact):
+        return "clipped"  # for screen readers, as a rule
     if _SIZE_ZERO.search(compact):
         return "size"
     off = _OFFSCREEN.search(compact)
@@ -231,7 +234,7 @@ def _reason(compact: str) -> str:
         if int(off[1][:6]) >= far:
             return "offscreen"
     if "overflow:hidden" in compact and _BOX_ZERO.search(compact):
-        return "unseen"
+        return "clipped"
     return ""
 
 

@@ -140,7 +140,7 @@ def _is_listing(lines: list[Line], *, lenient: bool) -> bool:
         return False
     headings = [i for i, line in enumerate(body) if line.heading]
     teasers = [
-        b - a <= 4 and sum(len(line.text) for line in body[a + 1 : b]) < 250
+        b - a <= 4 and sum(len(line.text) for line in body[a + 1 : b]) < 140
         for a, b in pairwise(headings)
     ]
     return len(teasers) >= 5 and sum(teasers) >= 0.8 * len(teasers)

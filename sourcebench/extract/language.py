@@ -9,4 +9,4 @@ def text_language(text: str, declared: str = "") -> str:
         return declared
     import py3langid
 
-    return py3langid.classify(text[:1500])[0]
+    return py3langid.classify(text[:600])[0]

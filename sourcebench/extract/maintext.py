@@ -9,6 +9,7 @@ from sourcebench.extract.lines import Line
 from sourcebench.extract.survey import is_beside
 
 MAX_TEXT = 300_000
+_SHORT = 600  # a text this short is read again with all extractors
 _EMPTY_CELLS = re.compile(r"(?:\|[ \t]*){3,}")
 _CONTACT = re.compile(
     r"(?i)\w@\w|\+?\d[\d ()./-]{7,}\d|\b(?:contact(?: us)?|imprint|impressum|kontakt|mentions légales|"
@@ -35,9 +36,10 @@ class MainText:
 def main_text(root, lines: list[Line], *, talk: str) -> MainText:
     """Return the main text: trafilatura's, or a fuller one where it loses lists, tables or most of the page.
 
-    The first reading is kept when it holds the table cells, the list points and at least half of
-    the text that stands outside navigation and links. Else trafilatura reads again, favouring
-    recall, and the fuller text is kept; if that still lacks most of the page, the visible lines are.
+    A reading is enough when it holds the table cells, the list points and at least half of the
+    text that stands outside navigation and links. trafilatura reads with its own rules first, then
+    together with its other extractors, then favouring recall; the first reading that is enough is
+    kept, else the fullest. If that lacks most of the page, the visible lines are the text.
 
     Parameters
     ----------
@@ -46,12 +48,13 @@ def main_text(root, lines: list[Line], *, talk: str) -> MainText:
     """
     body = [line for line in lines if not line.out and line.text]
     seen = sum(len(line.text) - line.link_chars for line in body)
-    first = _read(root, bool(talk), recall=False)
-    text, flags = first, ()
-    if seen > 40 and (len(first) < 0.5 * seen or _loses_parts(root, first)):
-        second = _read(root, bool(talk), recall=True)
-        if len(second) > 1.02 * len(first):
-            text, flags = second, ("second_mode",)
+    text, flags = _read(root, talk, fast=True), ()
+    if not _is_enough(root, text, seen) or len(text) < min(_SHORT, 0.9 * seen):
+        text = _read(root, talk)
+        if seen > 40 and not _is_enough(root, text, seen):
+            fuller = _read(root, talk, favor_recall=True)
+            if len(fuller) > 1.02 * len(text):
+                text, flags = fuller, ("second_mode",)
     if seen > 40 and len(text) < 0.3 * seen:
         visible = "\n".join(line.text for line in body)
         if len(visible) > len(text):
@@ -62,18 +65,17 @@ def main_text(root, lines: list[Line], *, talk: str) -> MainText:
     return MainText(text, flags)
 
 
-def _read(root, comments: bool, *, recall: bool) -> str:
+def _is_enough(root, text: str, seen: int) -> bool:
+    """Whether a reading holds at least half of what is seen, and its lists and tables."""
+    return len(text) >= 0.5 * seen and not _loses_parts(root, text)
+
+
+def _read(root, talk: str, **mode: bool) -> str:
     """Read a tree with trafilatura; a page that it fails on has no text here."""
     from trafilatura import bare_extraction
 
     try:
-        found = bare_extraction(
-            root,
-            favor_recall=recall,
-            include_comments=comments,
-            deduplicate=False,
-            with_metadata=False,
-        )
+        found = bare_extraction(root, include_comments=bool(talk), deduplicate=False, **mode)
     except (RecursionError, MemoryError):
         raise
     except Exception:  # a fault in the extractor costs its reading, not the page
@@ -81,7 +83,7 @@ def _read(root, comments: bool, *, recall: bool) -> str:
     if found is None:
         return ""
     said = [found.text or ""]
-    if comments and found.comments and found.comments not in said[0]:
+    if talk and found.comments and found.comments not in said[0]:
         said.append(found.comments)
     return "\n".join(filter(None, said))
 

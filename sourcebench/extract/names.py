@@ -41,7 +41,7 @@ _STOP = re.compile(
     r"(?i)\s*(?:[|•·–—;(\[\]<>\n]|\s-\s|\S+@|,?\s+(?:on|at|in|for|from|published|updated|posted|last|is|was|has|"
     r"reviewed|medically|special to|contributing|veröffentlicht|publié|aktualisiert|vom|am|le|el|via|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d+ \w+ ago|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d)\b|(?<!\b\w)(?<!\bDr)(?<!\bProf)(?<!\bSt)(?<!\bJr)"
-    r"(?<!\bSr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)\.(?:\s|$)|/|:|\d|,\s+(?=(?:[a-z]|the\b)))"
+    r"(?<!\bSr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)\.(?:\s|$)|/|:|\d|,\s+(?=(?-i:[a-z])|the\b))"
 )
 _PARTICLES = {
     "de",

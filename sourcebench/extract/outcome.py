@@ -155,12 +155,12 @@ def _challenge(seen: Seen) -> list[str]:
     signals = []
     if _CHALLENGE.search(head):
         signals.append(f"title or heading {_phrase(_CHALLENGE, head)!r}")
-    if _CHALLENGE_MARKS.search(seen.source[:200_000]):
-        signals.append("challenge script")
     if len(seen.text) < 600 and _CHALLENGE.search(seen.text):
         signals.append(
             f"text of {len(seen.text)} characters says {_phrase(_CHALLENGE, seen.text)!r}"
         )
+    if signals and _CHALLENGE_MARKS.search(seen.source[:200_000]):
+        signals.append("challenge script")
     return ["challenge", *signals] if len(signals) >= 2 and seen.paragraphs < 3 else []
 
 
@@ -205,7 +205,7 @@ def _parked(seen: Seen) -> list[str]:
     everything = " ".join(line.text for line in seen.view.lines)
     found = sorted({match[0].casefold() for match in _PARKED.finditer(everything)})
     signals = [f"text says {phrase!r}" for phrase in found[:3]]
-    if _PARKED_MARKS.search(seen.source[:100_000]):
+    if found and _PARKED_MARKS.search(seen.source[:100_000]):
         signals.append("parking script or address")
     host = (urlsplit(seen.url).hostname or "").removeprefix("www.")
     if host and seen.title.strip().casefold() == host:

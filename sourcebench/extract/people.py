@@ -85,7 +85,7 @@ def page_authors(
         *_bylines(zones.head_lines, owners),
     ]
     if not found:
-        found = [*_signatures(zones, owners), *_by_class(marks.bylines, owners)]
+        found = [*_signatures(zones, owners), *_by_class(marks.bylines, zones, owners)]
     return tuple(_with_bios(_merged(found), marks.bios, zones))
 
 
@@ -187,7 +187,7 @@ def _signatures(zones: Zones, owners: tuple[str, ...]) -> Iterator[Author]:
         signed = _SIGNED.search(line)
         if signed:
             text = next(filter(None, signed.groups()))
-            names = leading_names(text)
+            names = leading_names(text.split(",")[0])
             if not names and line.casefold().startswith("posted by"):
                 names = [(name, "") for name, _ in split_names(re.split(r"\s(?:at|on)\s", text)[0])]
             yield from _named(names[:3], "byline", owners)
@@ -195,11 +195,12 @@ def _signatures(zones: Zones, owners: tuple[str, ...]) -> Iterator[Author]:
             yield from _issuer(line)
 
 
-def _by_class(elements: list, owners: tuple[str, ...]) -> Iterator[Author]:
-    """Yield the name in the first element whose class says author, byline or user name."""
-    for element in elements[:12]:
+def _by_class(elements: list, zones: Zones, owners: tuple[str, ...]) -> Iterator[Author]:
+    """Yield the name in the first element at the head of the article whose class says author or user."""
+    head = "\n".join(zones.head_lines)
+    for element in elements[:20]:
         text = " ".join("".join(element.itertext()).split())
-        if not 2 < len(text) < 120 or is_beside(element):
+        if not 2 < len(text) < 120 or text not in head or is_beside(element):
             continue
         handle = "username" in (element.get("class") or "").casefold() and " " not in text
         if handle or is_namelike(clean_name(text) or "-"):

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 OUT = "data-sourcebench-out"
@@ -33,7 +34,6 @@ _AD = frozenset(
     primis connatix
     """.split()  # noqa: SIM905
 )
-_AUTHOR_WORDS = ("author", "byline", "username", "auteur", "autor", "contributor", "bio")
 _AUTHOR = re.compile(r"author|byline|username|auteur|\bautor\b|contributor|\bbio(?:graphy)?\b")
 _BIO = re.compile(
     r"author[-_]*(?:bio|info|box|desc\w*|about|card|profile|details?|block|title|role|job)|"
@@ -50,11 +50,9 @@ _BESIDE_TAGS = frozenset(
     ["div", "section", "ul", "ol", "aside", "nav", "footer", "form", "table", "header"]
 )
 _BESIDE_ROLES = frozenset(["navigation", "complementary", "contentinfo", "banner"])
+_HIDING_ATTRIBUTES = frozenset(("style", "hidden", "aria-hidden", "color"))
 _NO_AD_TAGS = frozenset(["body", "html", "main", "article", "script", "link", "style"])
-_WALKED = "//body//*[@class or @id]"
-_PLAINLY = "//body//*[@style or @hidden or @aria-hidden='true' or @color]"
-_BY_ROLE = "//body//*[" + " or ".join(f"@role='{role}'" for role in _BESIDE_ROLES) + "]"
-_IS_BESIDE, _IS_AD, _IS_AUTHOR, _IS_BIO, _IS_HIDDEN = (1 << n for n in range(5))
+_IS_BESIDE, _IS_AD, _IS_AUTHOR, _IS_BIO, _IS_HIDDEN, _IS_COMMENT = (1 << n for n in range(6))
 
 
 @dataclass
@@ -91,23 +89,26 @@ def survey(root, hiding: Collection[str], *, talk: str = "") -> Survey:
     talk
         forum or qa where posts of readers are the content: comments are not beside it then.
     """
-    found, known, ads = Survey(may_hide=root.xpath(_PLAINLY)), {None: 0}, _ad_frames(root)
+    found, ads, beside = Survey(), _ad_frames(root), []
     kept = _holding_article(root)
-    beside = root.xpath(_BY_ROLE)
-    for element in root.xpath(_WALKED):
-        name, ident = element.get("class"), element.get("id")
-        if name not in known:
-            known[name] = _marks(".", name, hiding, talk)
-        marks = known[name]
-        if ident is not None:
-            marks |= _marks("#", ident, hiding, talk)
-        if not marks:
+    for element in root.find("body").iter():
+        names = element.keys()
+        if not names:
             continue
-        if marks & _IS_HIDDEN:
+        marks = 0
+        for sign, name in ((".", "class"), ("#", "id")):
+            if name in names:
+                value = element.get(name)
+                marks |= _marks(value)
+                if hiding and any(sign + part in hiding for part in value.split()):
+                    marks |= _IS_HIDDEN
+        if marks & _IS_HIDDEN or not _HIDING_ATTRIBUTES.isdisjoint(names):
             found.may_hide.append(element)
         if marks & _IS_AD and element.tag not in _NO_AD_TAGS:
             ads.add(element)
-        if marks & _IS_BESIDE:
+        if (marks & _IS_BESIDE and not (talk and marks & _IS_COMMENT)) or (
+            "role" in names and element.get("role") in _BESIDE_ROLES
+        ):
             beside.append(element)
         if marks & _IS_AUTHOR and len(found.bylines) < 60:
             found.bylines.append(element)
@@ -128,7 +129,8 @@ def _ad_frames(root) -> set:
     }
 
 
-def _marks(sign: str, name: str, hiding: Collection[str], talk: str) -> int:
+@lru_cache(maxsize=20_000)
+def _marks(name: str) -> int:
     """Return what a class attribute or an id says of its element."""
     low = name.lower()
     words = low.replace("-", " ").replace("_", " ").split()
@@ -136,11 +138,11 @@ def _marks(sign: str, name: str, hiding: Collection[str], talk: str) -> int:
     if not _AD.isdisjoint(words) or (low.startswith("ad") and low[2:3].isdigit()):
         marks |= _IS_AD
     if not _BESIDE.isdisjoint(words) or _BESIDE_PAIRS.search(f" {' '.join(words)} "):
-        marks |= 0 if talk and "comment" in low else _IS_BESIDE
-    if any(word in low for word in _AUTHOR_WORDS) and _AUTHOR.search(low):
+        marks |= _IS_BESIDE | (_IS_COMMENT if "comment" in low else 0)
+    if _AUTHOR.search(low):
         marks |= _IS_AUTHOR | (_IS_BIO if _BIO.search(low) else 0)
-    if hiding and any(sign + part in hiding for part in name.split()):
-        marks |= _IS_HIDDEN
+        if not marks & _IS_COMMENT:
+            marks &= ~_IS_BESIDE  # "byline-social" is the byline first of all
     return marks
 
 

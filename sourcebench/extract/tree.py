@@ -70,8 +70,10 @@ def _clean(text: str) -> bytes:
 
 def _within_limits(data: bytes) -> tuple[bytes, bool]:
     """Shorten a page to what is read: no embedded files, no runs of line breaks, so many tags."""
-    if len(data) > MAX_BYTES // 10:
-        data = _BREAKS.sub(b"<br><br>", _EMBEDDED.sub(b"data:,", data))
+    if len(data) > MAX_BYTES:
+        data = _EMBEDDED.sub(b"data:,", data)
+    if data.count(b"<br") > MAX_TAGS // 20:
+        data = _BREAKS.sub(b"<br><br>", data)
     cut = len(data) > MAX_BYTES
     data = data[:MAX_BYTES]
     if data.count(b"<") > MAX_TAGS:

@@ -10,7 +10,7 @@ from sourcebench.extract.decode import Decoded
 from sourcebench.extract.hidden import Hidden, remove_hidden, style_rules
 from sourcebench.extract.kind import discussion_kind
 from sourcebench.extract.lines import Line, visible_lines
-from sourcebench.extract.survey import Survey, survey
+from sourcebench.extract.survey import OUT, Survey, survey
 from sourcebench.extract.tree import Parsed
 
 _UNSEEN = [
@@ -73,7 +73,7 @@ def read_view(parsed: Parsed, decoded: Decoded, url: str) -> View:
     marks = survey(root, styles, talk=talk)
     strip_unseen(root)
     hidden = remove_hidden(root, marks.may_hide, styles, decoded.text)
-    lines = visible_lines(root)
+    lines = _lines(root)
     return View(
         root=root,
         metas=metas,
@@ -91,6 +91,18 @@ def read_view(parsed: Parsed, decoded: Decoded, url: str) -> View:
         base=links.base_address(root, url),
         empty_mount=root.xpath(_EMPTY_MOUNT),
     )
+
+
+def _lines(root) -> list[Line]:
+    """Return the visible lines; where hardly any text is left in the article, nothing is beside it."""
+    lines = visible_lines(root)
+    beside = sum(len(line.text) - line.link_chars for line in lines if line.out)
+    within = sum(len(line.text) - line.link_chars for line in lines if not line.out)
+    if beside > 600 and within < 0.25 * beside:
+        for element in root.xpath(f"//*[@{OUT}]"):
+            del element.attrib[OUT]
+        return visible_lines(root)
+    return lines
 
 
 def strip_unseen(root) -> None:
@@ -114,9 +126,13 @@ def strip_unseen(root) -> None:
 
 
 def strip_furniture(root) -> None:
-    """Take out menus, footers, asides, forms and page headers: extraction is faster without them."""
+    """Take out menus, footers, asides, forms, page headers and what is marked as beside the article.
+
+    Extraction would leave them out too; without them it is faster.
+    """
     from lxml import etree
 
-    for header in root.xpath("//header[not(.//h1)][not(.//article)][not(ancestor::article)]"):
-        header.tag = "aside"
+    header = "//header[not(.//h1)][not(.//article)][not(ancestor::article)]"
+    for element in root.xpath(f"{header} | //*[@{OUT}]"):
+        element.tag = "aside"
     etree.strip_elements(root, *_FURNITURE, "form", with_tail=False)

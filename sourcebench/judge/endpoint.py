@@ -84,10 +84,13 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({self.base_url!r})"
 
-    @property
-    def client(self) -> Any:
-        """Return the openai client, for calls other than chat completions."""
-        return self._client
+    def files_client(self) -> Any:
+        """Return a client for files and batches, which may be large; it retries by itself."""
+        import openai
+
+        return openai.OpenAI(
+            base_url=self.base_url, api_key=self._key or "none", max_retries=4, timeout=600.0
+        )
 
     def close(self) -> None:
         """Close the connections."""
@@ -116,13 +119,15 @@ class Endpoint:
         return self._results(text, response.headers)
 
     def ask(self, body: Mapping[str, Any]) -> Reply:
-        """Send a chat request and return what it brought.
+        """Send a request and return what it brought: a chat, or a `prompt` to be gone through.
 
         Raises
         ------
         Failure
             If there is no reply.
         """
+        if "prompt" in body:
+            return scored_in(self.post(body, "/completions"))
         return reply_in(self.post(body))
 
     def hide(self, text: str) -> str:
@@ -243,6 +248,22 @@ def reply_in(found: Mapping[str, Any]) -> Reply:
     if not text.strip():
         return replace(reply, status="empty", reason="empty reply")
     return reply
+
+
+def scored_in(found: Mapping[str, Any]) -> Reply:
+    """Return the log-probabilities of a prompt's tokens as a reply; empty if there are none.
+
+    The text is JSON: `offsets`, where in the prompt each token starts, and `logprobs`.
+    """
+    scored = found["choices"][0].get("logprobs")
+    scored = scored if isinstance(scored, dict) else {}
+    offsets, values = scored.get("text_offset"), scored.get("token_logprobs")
+    reply = Reply("empty", model=str(found.get("model") or ""), usage=_usage(found.get("usage")))
+    lists = isinstance(offsets, list) and isinstance(values, list)
+    if not lists or len(offsets) != len(values) or offsets[:1] != [0]:
+        return replace(reply, reason="the endpoint gives no log-probabilities of a given text")
+    text = json.dumps({"offsets": offsets, "logprobs": values}, separators=(",", ":"))
+    return replace(reply, status="reply", text=text)
 
 
 def _content(message: Mapping[str, Any]) -> str:

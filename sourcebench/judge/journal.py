@@ -139,7 +139,7 @@ class Journal:
         if not key or line.get("status") in OPEN:
             return
         if line.get("response_model"):
-            judge = str(line.get("judge") or "").partition("/")[0]
+            judge = family(str(line.get("judge") or ""))
             seen = self.models.setdefault((judge, str(line.get("model"))), Counter())
             seen[line["response_model"], str(line.get("fingerprint") or "")] += 1
         if key in self._places and not line.get("again"):
@@ -172,6 +172,12 @@ class Journal:
             self._file.write(b"\n")
             self._file.flush()
             self._written += 1
+
+
+def family(judge: str) -> str:
+    """Return the judge of which `judge` is a repetition: qwen for qwen/2, but not for qwen/july."""
+    base, _, suffix = judge.partition("/")
+    return base if suffix.isdigit() else judge
 
 
 def _read(data: bytes) -> dict[str, Any] | None:

@@ -19,14 +19,14 @@ from typing import Any
 from sourcebench.judge.dialect import Dialect, find_dialect
 from sourcebench.judge.endpoint import Endpoint, Failure, JudgingStopped, Reply, check_address
 from sourcebench.judge.excerpt import excerpt
-from sourcebench.judge.fence import echoes, fenced, marker, planted_verdicts
-from sourcebench.judge.journal import FILE, OPEN, Journal
+from sourcebench.judge.fence import echoes, fenced, marker, plain, planted_verdicts
+from sourcebench.judge.journal import FILE, OPEN, Journal, family
 from sourcebench.judge.patience import Patience
 from sourcebench.judge.reading import Reading, read_reply
 from sourcebench.judge.spending import PlannedCall, Price, Spending, estimated_tokens
-from sourcebench.judge.wording import Wording, read_prompts, schema
+from sourcebench.judge.wording import DISPUTE, Wording, read_prompts, schema
 from sourcebench.records import Group, Packet, Query, Verdict
-from sourcebench.rubric import BY_CODE, GROUPS
+from sourcebench.rubric import BY_CODE, GROUPS, SCALE
 from sourcebench.study import Study
 
 _MORE_ROOM = 4  # times the output tokens, for a reply that was cut off
@@ -164,12 +164,13 @@ class Request:
     room: int
     about: Mapping[str, Any]
     flags: tuple[str, ...] = ()
-    prompt_hash: str = ""  # of words other than the rubric's
+    raw: Mapping[str, Any] | None = None  # sent as it stands, in place of messages
 
     @property
     def prompt_tokens(self) -> int:
         """Return about how many tokens the messages are."""
-        return sum(estimated_tokens(message["content"]) for message in self.messages)
+        prompt = self.raw["prompt"] if self.raw else ""
+        return sum(estimated_tokens(m["content"]) for m in self.messages) + estimated_tokens(prompt)
 
 
 @dataclass
@@ -215,7 +216,7 @@ class LLMJudge:
         self.wording = Wording(self.as_of, self.texts)
         self.outcomes: Counter[str] = Counter()
         self._nonce = f"{self.rng.getrandbits(128):032x}"
-        self._lock = threading.Lock()
+        self._lock, self._preparing = threading.Lock(), threading.Lock()
         self._tickets = iter(range(1 << 62))
         self._patience: Patience | None = None
         self._dialect: Dialect | None = None
@@ -266,10 +267,15 @@ class LLMJudge:
     def prompt_hash(self, group: Group) -> str:
         """Return what identifies the wording of a group, and the settings that it is sent with."""
         if group not in self._hashes:
-            s = self.settings
-            sent = _digest(model=s.model, base_url=s.base_url, budget=s.budget, **self._sampling)
+            sent = _digest(budget=self.settings.budget, **self._sent)
             self._hashes[group] = f"{self.wording.hash(group)}-{sent[:8]}"
         return self._hashes[group]
+
+    @property
+    def _sent(self) -> dict[str, Any]:
+        """Return whom requests are sent to, and how replies are sampled."""
+        s = self.settings
+        return {"model": s.model, "base_url": s.base_url, **self._sampling}
 
     @property
     def _sampling(self) -> dict[str, Any]:
@@ -285,11 +291,14 @@ class LLMJudge:
         JudgingStopped
             If the endpoint will not answer any more, or answers as another model.
         """
-        talk = self.dialogue(group, query, packet)
+        return self._hold(self.dialogue(group, query, packet))
+
+    def _hold(self, talk: Generator[Request, Reply, Any]) -> Any:
+        """Hold a dialogue to its end, and return what it comes to."""
         reply = None
         try:
             while True:
-                reply = self.answer(talk.send(reply))
+                reply = self.ask(talk.send(reply))
         except StopIteration as end:
             return end.value
 
@@ -298,25 +307,30 @@ class LLMJudge:
     def dialogue(
         self, group: Group, query: Query | None, packet: Packet
     ) -> Generator[Request, Reply, list[Verdict]]:
-        """Yield the requests about one task, take their replies, and return the verdicts.
+        """Yield the requests about one task, take their replies, and return the verdicts."""
+        request = self._request(group, query, packet)
+        reply, reading = yield from self._talk(request, names_of(group), SCALE)
+        return self._verdicts(request, reply, reading, packet)
+
+    def _talk(
+        self, request: Request, names: Mapping[str, str], scale: tuple[int, int]
+    ) -> Generator[Request, Reply, tuple[Reply, Reading]]:
+        """Yield a request and what may have to follow it; return the reply that counts, as read.
 
         A reply that was cut off or empty is asked for once more with more room, one that can't be
         read once more with a word on what is wrong. Nothing else is asked twice.
         """
-        request = self._request(group, query, packet)
         reply = yield request
         if reply.status in ("cut", "empty"):
             reply = yield self._with_room(request)
-            return self._verdicts(request, reply, self._read(group, reply), packet)
-        reading = self._read(group, reply)
+            return reply, _read(reply, names, scale)
+        reading = _read(reply, names, scale)
         if reply.status == "reply" and reading.problem and not _refuses(reply.text):
             second = yield self._mending(request, reply, reading.problem)
-            if second.status in OPEN:
-                return self._verdicts(request, second, reading, packet)
-            better = self._read(group, second)
-            if second.status == "reply" and better.scored > reading.scored:
-                reply, reading = second, better
-        return self._verdicts(request, reply, reading, packet)
+            better = _read(second, names, scale)
+            if second.status in OPEN or better.scored > reading.scored:
+                return second, better
+        return reply, reading
 
     def _request(self, group: Group, query: Query | None, packet: Packet) -> Request:
         """Return the first request of a task."""
@@ -331,10 +345,11 @@ class LLMJudge:
             "group": group,
             "query_id": query.query_id if query else "",
             "page_id": packet.page_id,
-            "step": "first",
+            "prompt_hash": self.prompt_hash(group),
         }
         key = self._key(group, query, packet)
-        return Request(key, messages, schema(group), self.settings.max_tokens, about, seen.flags)
+        form = schema(GROUPS[group], SCALE)
+        return Request(key, messages, form, self.settings.max_tokens, about | _FIRST, seen.flags)
 
     def _key(self, group: Group, query: Query | None, packet: Packet) -> str:
         """Return the key of a call: whatever changes the words sent or how replies are sampled.
@@ -396,13 +411,17 @@ class LLMJudge:
         JudgingStopped
             With the endpoint's words.
         """
-        if self._dialect_key in self.journal:
-            return
+        with self._preparing:
+            if self._dialect_key not in self.journal:
+                self._find_dialect()
+
+    def _find_dialect(self) -> None:
+        """Send the question about the built-in page until a dialect is accepted."""
         page = Packet("pilot", "https://example.org/", text=_PILOT)
         pilot = self._request("content", Query("pilot", "How high was the river in May?"), page)
 
         def try_it(dialect: Dialect) -> Reply:
-            return self.patience.insist(self._body(pilot, dialect))
+            return self.patience.insist(self.body(pilot, dialect))
 
         try:
             dialect, reply = find_dialect(try_it)
@@ -421,9 +440,11 @@ class LLMJudge:
                 f"max_tokens, now {self.settings.max_tokens}"
             )
 
-    def _body(self, request: Request, dialect: Dialect) -> dict[str, Any]:
-        """Return a request as it is sent."""
-        return dialect.body(
+    def body(self, request: Request, dialect: Dialect | None = None) -> dict[str, Any]:
+        """Return a request as it is sent, in a dialect or the one that was found."""
+        if request.raw is not None:
+            return {"model": self.settings.model, **request.raw}
+        return (dialect or self.dialect).body(
             self.settings.model,
             list(request.messages),
             request.schema,
@@ -437,10 +458,16 @@ class LLMJudge:
         line = self.journal.get(request.key)
         return _reply_of(line) if line else None
 
-    def answer(self, request: Request) -> Reply:
-        """Return the reply from the journal, else from the endpoint by way of the journal."""
+    def ask(self, request: Request) -> Reply:
+        """Return the reply from the journal, else from the endpoint by way of the journal.
+
+        Raises
+        ------
+        JudgingStopped
+            As for `judge`.
+        """
         about = request.about
-        anew = (about["group"], about["query_id"], about["page_id"]) in self.again
+        anew = (about["group"], about["query_id"], about.get("page_id")) in self.again
         reply = None if anew else self.known_reply(request)
         if reply is None:
             return self._send(request, anew)
@@ -460,7 +487,7 @@ class LLMJudge:
             raise
         usage: Mapping[str, Any] = {}
         try:
-            reply = self.patience.ask(self._body(request, self.dialect))
+            reply = self.patience.ask(self.body(request))
             usage = reply.usage
         finally:
             self.spending.settle(ticket, usage)
@@ -486,7 +513,6 @@ class LLMJudge:
                 "model": settings.model,
                 "base_url": settings.base_url,
                 "sent": self.dialect.to_dict(),
-                "prompt_hash": request.prompt_hash or self.prompt_hash(request.about["group"]),
                 "chars": sum(len(message["content"]) for message in request.messages),
                 "text": reply.text,
                 "reason": reply.reason,
@@ -505,7 +531,7 @@ class LLMJudge:
         """Refuse a reply of another model than the ones before, unless the settings accept it."""
         if not model:
             return
-        seen = self.journal.models.get((self.name.partition("/")[0], self.settings.model), {})
+        seen = self.journal.models.get((family(self.name), self.settings.model), {})
         first = next(iter(list(seen)), (model, ""))[0]
         if model not in (first, *self.settings.accept_models):
             why = (
@@ -517,11 +543,49 @@ class LLMJudge:
                 self._patience.gate.stop(why)
             raise JudgingStopped(why)
 
-    # --- verdicts ----------------------------------------------------------------------------
+    # --- answers -----------------------------------------------------------------------------
 
-    def _read(self, group: Group, reply: Reply) -> Reading:
-        """Read the text of a reply; one that is cut or refused is not looked at."""
-        return read_reply(reply.text if reply.status == "reply" else "", names_of(group))
+    def judge_dispute(self, question: str, answer: str, what: str, query_id: str) -> Verdict:
+        """Return whether an answer says that its question is disputed: score 1 or 0, or none.
+
+        Parameters
+        ----------
+        question, answer
+            What was asked and answered; the answer is untrusted.
+        what, query_id
+            Whose answer it is, for the journal.
+        """
+        safe, _ = plain(answer)
+        system, user = self.wording.dispute(question, fenced(safe, marker(self._nonce, what)))
+        words = {"system": system, "user": self.wording.dispute(question, safe)[1]}
+        key = _digest(judge=self.name, dialect=self.dialect.to_dict(), **words, **self._sent)
+        messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
+        about = {"judge": self.name, "group": "answer", "query_id": query_id, "answer": what}
+        names = {DISPUTE[0]: "Dispute awareness"}
+        request = Request(
+            key, messages, schema(DISPUTE, (0, 1)), self.settings.max_tokens, about | _FIRST
+        )
+        reply, reading = self._hold(self._talk(request, names, (0, 1)))
+        if reply.status != "reply":
+            return Verdict(DISPUTE[0], None, reply.reason, reply.status)
+        return reading.verdicts[0]
+
+    def score_text(self, start: str, text: str, what: str, query_id: str) -> Reply:
+        """Return the log-probabilities of a text after a start, as `endpoint.scored_in` gives them."""
+        raw = {
+            "prompt": start + text,
+            "max_tokens": 1,
+            "echo": True,
+            "logprobs": 1,
+            "temperature": 0,
+        }
+        about = {"judge": self.name, "group": "answer", "query_id": query_id, "answer": what}
+        key = _digest(
+            kind="score", base_url=self.settings.base_url, model=self.settings.model, **raw
+        )
+        return self.ask(Request(key, (), {}, 1, about | _FIRST, raw=raw))
+
+    # --- verdicts ----------------------------------------------------------------------------
 
     def _verdicts(
         self, request: Request, reply: Reply, reading: Reading, packet: Packet
@@ -568,10 +632,16 @@ class LLMJudge:
         return f"{failed} failed, {self.spending}"
 
 
+_FIRST = {"step": "first"}
 _PILOT = (
     "The water authority reports that the river stood at 2.14 metres on average in May 2026. "
     "The figures come from its own gauges; the tables are published each month."
 )
+
+
+def _read(reply: Reply, names: Mapping[str, str], scale: tuple[int, int]) -> Reading:
+    """Read the text of a reply; one that is cut or refused is not looked at."""
+    return read_reply(reply.text if reply.status == "reply" else "", names, scale)
 
 
 def names_of(group: Group) -> dict[str, str]:

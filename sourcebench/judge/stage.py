@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sourcebench.judge.crew import in_threads
 from sourcebench.judge.endpoint import JudgingStopped
 from sourcebench.records import JUDGED_PAGES, SCORED, Group, Judge, Packet, Query, Verdict
 from sourcebench.rubric import GROUPS
@@ -91,6 +90,7 @@ def judge_study(
     *,
     judges: Sequence[str | Judge] | None = None,
     retry: Collection[str] = (),
+    pages: Collection[str] | None = None,
     progress: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
@@ -109,6 +109,8 @@ def judge_study(
         Names from study.toml, or judges; by default the one that study.toml names.
     retry
         Further outcomes that are asked again: no_verdict, refused, cut ...
+    pages
+        Identities of the pages to judge; by default all that count.
     progress
         Whether to show a progress bar, and a summary at the end.
     options
@@ -127,7 +129,7 @@ def judge_study(
     """
     names = [study.settings.judge] if judges is None else judges
     made = [j for name in names for j in _repetitions(study, name, options)]
-    tasks = tasks_of(study)
+    tasks = [task for task in tasks_of(study) if pages is None or task.page_id in pages]
     packets, queries = load_packets(study), load_queries(study)
     rows, old = _kept_rows(study, made, tasks, (*UNSETTLED, *retry))
     run = _Run(study, packets, queries, rows, progress)
@@ -389,62 +391,3 @@ def _rows(judge: Judge, task: Task, verdicts: Iterable[Verdict]) -> Iterator[dic
             "judged_at": verdict.judged_at or None,
             "flags": " ".join(verdict.flags) or None,
         }
-
-
-def in_threads(
-    work: Callable[[Task], Any], tasks: Sequence[Task], threads: int
-) -> Iterator[tuple[Task, Any]]:
-    """Yield each task with its result, as results come in; the first exception ends it.
-
-    Tasks are handed out in order. When the caller stops early, or one task raises, tasks in hand
-    are finished and their results yielded; no new one is begun.
-    """
-    if threads <= 1:
-        yield from ((task, work(task)) for task in tasks)
-        return
-    yield from _Crew(work, tasks).results(threads)
-
-
-class _Crew:
-    """Threads that share one list of tasks."""
-
-    def __init__(self, work: Callable[[Task], Any], tasks: Sequence[Task]):
-        self._work, self._tasks = work, iter(tasks)
-        self._lock, self._stop = threading.Lock(), threading.Event()
-        self._done: queue.SimpleQueue = queue.SimpleQueue()
-
-    def _next(self) -> Task | None:
-        """Hand out the next task, or None."""
-        with self._lock:
-            return None if self._stop.is_set() else next(self._tasks, None)
-
-    def _serve(self) -> None:
-        """Work through tasks until there is none; say so with a final None."""
-        try:
-            while (task := self._next()) is not None:
-                self._done.put((task, self._work(task), None))
-        except BaseException as error:
-            self._stop.set()
-            self._done.put((None, None, error))
-        finally:
-            self._done.put(None)
-
-    def results(self, threads: int) -> Iterator[tuple[Task, Any]]:
-        """Start the threads and yield what they bring."""
-        crew = [threading.Thread(target=self._serve, daemon=True) for _ in range(threads)]
-        for thread in crew:
-            thread.start()
-        running, failure = threads, None
-        try:
-            while running:
-                item = self._done.get()
-                if item is None:
-                    running -= 1
-                elif item[2] is not None:
-                    failure = failure or item[2]
-                else:
-                    yield item[0], item[1]
-        finally:
-            self._stop.set()
-        if failure is not None:
-            raise failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import resources
@@ -23,7 +23,11 @@ FILES = (
     "page.txt",
     "page_and_question.txt",
     "repair.txt",
+    "dispute.txt",
+    "answer.txt",
 )
+
+DISPUTE = ("dispute_awareness",)  # what an answer is judged on
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Wording:
                 "high": SCALE[1],
                 "rubric": "\n".join(_metric(BY_CODE[code]) for code in GROUPS[group]),
                 "examples": _examples(group),
-                "form": _form(group),
+                "form": _form(GROUPS[group], SCALE),
             }
             words["rules"] = self._fill("rules.txt", words)
             self._systems[group] = self._fill(f"{group}.txt", words).strip()
@@ -72,13 +76,19 @@ class Wording:
         """Return the message that asks once more for a reply that could not be read."""
         return self._fill("repair.txt", {"problem": problem}).strip()
 
+    def dispute(self, question: str, answer: str) -> tuple[str, str]:
+        """Return both messages that ask whether a fenced answer says that its question is disputed."""
+        words = {"question": json.dumps(question, ensure_ascii=False), "answer": answer}
+        system = self._fill("dispute.txt", {"form": _form(DISPUTE, (0, 1))})
+        return system.strip(), self._fill("answer.txt", words).strip()
+
     def _fill(self, name: str, words: Mapping[str, Any]) -> str:
         """Fill in one file."""
         return Template(self.texts[name]).substitute(words)
 
     def hash(self, group: Group) -> str:
         """Return what identifies the wording of a group: its texts, rubric, form and as-of date."""
-        parts = [self.system(group), json.dumps(schema(group), sort_keys=True)]
+        parts = [self.system(group), json.dumps(schema(GROUPS[group], SCALE), sort_keys=True)]
         parts += [self.texts[name] for name in ("page.txt", "page_and_question.txt", "repair.txt")]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
@@ -117,6 +127,8 @@ _PLACEHOLDERS = {
     "page.txt": {"page"},
     "page_and_question.txt": {"page", "question"},
     "repair.txt": {"problem"},
+    "dispute.txt": {"form"},
+    "answer.txt": {"question", "answer"},
 }
 _SYSTEM = {"as_of", "low", "high", "rubric", "examples", "form", "rules"}
 
@@ -130,7 +142,7 @@ def _check(path: Path, text: str) -> None:
     unknown = set(template.get_identifiers()) - known
     if unknown:
         raise ValueError(f"{path}: unknown placeholder ${min(unknown)}; known are {sorted(known)}")
-    needed = {"page", "question"} & known
+    needed = {"page", "question", "answer"} & known
     missing = needed - set(template.get_identifiers())
     if missing:
         raise ValueError(f"{path}: the placeholder ${min(missing)} is missing")
@@ -157,25 +169,24 @@ def _examples(group: Group) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _form(group: Group) -> str:
+def _form(codes: Sequence[str], scale: tuple[int, int]) -> str:
     """Say what a reply looks like, without numbers that could be copied."""
-    form = {code: {"reason": "...", "score": "..."} for code in GROUPS[group]}
-    shape = json.dumps(form).replace('"score": "..."', f'"score": {SCALE[0]} to {SCALE[1]}')
-    return f"One JSON object with exactly these keys, and nothing around it:\n{shape}"
+    entry = f'{{"reason": "...", "score": {scale[0]} to {scale[1]}}}'
+    shape = ", ".join(f'"{code}": {entry}' for code in codes)
+    return f"One JSON object with exactly these keys, and nothing around it:\n{{{shape}}}"
 
 
-def schema(group: Group) -> dict[str, Any]:
-    """Return the JSON schema of a group's reply: the reason first, then the score."""
+def schema(codes: Sequence[str], scale: tuple[int, int]) -> dict[str, Any]:
+    """Return the JSON schema of a reply: for each code the reason first, then the score."""
     entry = {
         "type": "object",
         "properties": {
             "reason": {"type": "string"},
-            "score": {"type": "integer", "enum": list(range(SCALE[0], SCALE[1] + 1))},
+            "score": {"type": "integer", "enum": list(range(scale[0], scale[1] + 1))},
         },
         "required": ["reason", "score"],
         "additionalProperties": False,
     }
-    codes = GROUPS[group]
     return {
         "type": "object",
         "properties": dict.fromkeys(codes, entry),

@@ -12,6 +12,7 @@ from sourcebench.figures import scatter
 from sourcebench.intervals import Estimate, cluster_mean
 from sourcebench.render import DASH, estimate_cell, interval, rounded
 from sourcebench.rubric import CODES
+from sourcebench.sections.links import POINT, point
 from sourcebench.study import Study
 from sourcebench.tables import (
     HEADINGS,
@@ -23,6 +24,7 @@ from sourcebench.tables import (
     grid,
     judge_name,
     labels_of,
+    not_measured,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +75,11 @@ def _answer_table(study, sources, answers, name, title, category, measures) -> P
     labels, queries = labels_of(study), study.load("queries")
     asked = queries[queries["category"] == category]
     mine = sources[sources["category"] == category]
+    heading = f"{title}: {study.label}; judge: {judge_name(study)}"
+    if asked.empty or not labels:
+        reason = f"the study has no {category} questions" if labels else "no system was asked"
+        columns = ("System", *(NAMES[measure] for measure in measures), *CODES, "Weighted")
+        return not_measured(name, heading, columns, reason)
     long = estimates(mine, asked, columns=(*CODES, "weighted"), systems=list(labels))
     answer = answer_means(study, answers, asked, measures)
     shown = grid(long, "system", "column", {"weighted": 1}).rename(columns=HEADINGS)
@@ -85,7 +92,6 @@ def _answer_table(study, sources, answers, name, title, category, measures) -> P
     if missing:
         note += f" {DASH}: not measured ({'; '.join(missing)})."
     data = pd.concat([answer, long], ignore_index=True)
-    heading = f"{title}: {study.label}; judge: {judge_name(study)}"
     return PaperTable(name, heading, data, shown, note)
 
 
@@ -140,24 +146,17 @@ def answer_figure(
     labels, queries = labels_of(study), study.load("queries")
     asked = queries[queries["category"] == "reasoning"]
     mine = sources[sources["category"] == "reasoning"]
-    answer = answer_means(study, answers, asked, (measure,)).set_index("system")
+    answer = answer_means(study, answers, asked, (measure,))
     rows = []
     for system, name in labels.items():
         part = mine[mine["system"] == system]
         x = cluster_mean(part, "weighted", queries=asked, limits=LIMITS["weighted"])
-        y = answer.loc[system]
-        rows.append(
-            {
-                "system": system,
-                "name": name,
-                **{"x": x.value, "x_low": x.low, "x_high": x.high},
-                **{"y": y["value"], "y_low": y["low"], "y_high": y["high"]},
-            }
-        )
-    points = pd.DataFrame(rows)
+        y = Estimate(*answer.loc[answer["system"] == system, list(Estimate._fields)].iloc[0])
+        rows.append({"system": system, "name": name, **point("x", x), **point("y", y)})
+    points = pd.DataFrame(rows, columns=POINT)
     note = claim_text(system_correlation(points["x"], points["y"]))
     title = f"Figure 2. Answers and sources, reasoning: {study.label}"
-    figure = scatter(points, title, "weighted source score", NAMES[measure].lower(), note)
+    figure = scatter(points, title, "weighted source score", NAMES[measure], note)
     return figure, points
 
 
@@ -166,7 +165,9 @@ def slope_table(study: Study, sources: pd.DataFrame, answers: pd.DataFrame) -> P
     rows, cells = [], []
     for measure in NAMES:
         mine = answers[answers["measure"] == measure].astype({"value": "float64"})
-        slope = fixed_effects_slope(answer_source_cells(sources, mine, measure))
+        cells_of = answer_source_cells(sources, mine, measure)
+        slope = fixed_effects_slope(cells_of[cells_of["query_id"].isin(mine["query_id"])])
+        reasons = mine.loc[mine["value"].isna(), "reason"].dropna().unique()
         rows.append({"measure": measure, **slope._asdict()})
         cells.append(
             {
@@ -175,7 +176,7 @@ def slope_table(study: Study, sources: pd.DataFrame, answers: pd.DataFrame) -> P
                 "95% interval": interval(10 * slope.low, 10 * slope.high, 3),
                 "Cells": f"{slope.n} of {slope.expected}",
                 "Questions": slope.clusters,
-                "Remark": slope.note or "–",
+                "Remark": "; ".join(reasons) if mine["value"].isna().all() else slope.note or DASH,
             }
         )
     note = (

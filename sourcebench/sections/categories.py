@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sourcebench.figures import profile
-from sourcebench.intervals import cluster_mean
+from sourcebench.intervals import NAN, cluster_mean
+from sourcebench.render import enough
 from sourcebench.schema import in_order
+from sourcebench.sections.leaderboard import ranking
 from sourcebench.study import Study
-from sourcebench.tables import INTERVALS, LIMITS, PaperTable, grid, judge_name, labels_of
+from sourcebench.tables import (
+    INTERVALS,
+    LIMITS,
+    PaperTable,
+    grid,
+    judge_name,
+    labels_of,
+    not_measured,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,14 +28,16 @@ if TYPE_CHECKING:
 
 def category_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     """Table 5: weighted score of every system by intent, and overall."""
-    labels = labels_of(study)
+    labels, name = labels_of(study), "table-05-categories"
+    title = f"Table 5. Weighted score by intent: {study.label}; judge: {judge_name(study)}"
+    if not labels:
+        return not_measured(name, title, ("System", "Overall"), "no system was asked")
     data = category_means(study, sources)
     shown = grid(data, "system", "category", 1)
     shown.columns = [name.capitalize() for name in shown.columns]
     shown.insert(0, "System", [labels[name] for name in shown.index])
-    title = f"Table 5. Weighted score by intent: {study.label}; judge: {judge_name(study)}"
     note = INTERVALS + " Overall is the mean over sources, not the mean of the five columns."
-    return PaperTable("table-05-categories", title, data, shown, note)
+    return PaperTable(name, title, data, shown, note)
 
 
 def category_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
@@ -52,8 +64,14 @@ def category_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
 
 def category_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Return the profile of every system over the intents, and the numbers drawn."""
+    labels = labels_of(study)
     long = category_means(study, sources)
-    long = long[long["category"] != "overall"].reset_index(drop=True)
-    long["name"] = long["system"].map(labels_of(study))
+    long = long[long["category"] != "overall"]
+    order = list(ranking(sources, study.load("queries"), list(labels)).index)
+    long = long.sort_values("system", key=lambda names: names.map(order.index), kind="stable")
+    long = long.reset_index(drop=True).assign(name=lambda rows: rows["system"].map(labels))
+    few = [not enough(n, of) for n, of in zip(long["n"], long["expected"], strict=True)]
+    drawn = long.copy()
+    drawn.loc[few, ["value", "low", "high"]] = NAN
     title = f"Weighted score by intent: {study.label}"
-    return profile(long, title, "weighted score"), long
+    return profile(drawn, title, "weighted score"), long

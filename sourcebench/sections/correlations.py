@@ -18,11 +18,12 @@ _KINDS = {
     "within": "within systems",
     "pooled": "pooled, as in the paper",
     "between": "between systems",
+    "polychoric": "within systems, freed from the ceiling (polychoric)",
 }
 
 
 def correlation_figure(study: Study, correlations: pd.DataFrame) -> Figure:
-    """Figure 1: the correlations of the metrics within systems, pooled, and between systems."""
+    """Figure 1: correlations of the metrics within, pooled over and between systems, and polychoric."""
     long = correlations.rename(columns={"metric_a": "first", "metric_b": "second"})
     squares = {heading: metric_square(long, name) for name, heading in _KINDS.items()}
     title = f"Figure 1. Correlation of the metrics: {study.label}; judge: {judge_name(study)}"
@@ -47,10 +48,14 @@ def correlation_table(study: Study, correlations: pd.DataFrame) -> PaperTable:
             "Queries": rows["clusters"].astype(int),
         }
     )
+    systems, tests = int(rows["systems"].max()), int(rows["p"].notna().sum())
+    over = f"over {systems} system means, one point each" if systems > 1 else "needs two systems"
     note = (
         "Within systems: every metric centred by system first; interval clustered by query. "
-        f"Between: over {int(rows['systems'].max())} system means. Polychoric: freed from the ceiling "
-        f"of the scale. Holm over {len(rows)} pairs."
+        f"Between: {over}; no claim rests on it. Polychoric: within systems, freed from the ceiling of "
+        f"the scale. Holm over {tests} tests."
     )
+    reasons = rows.loc[rows["note"] != "", "note"].value_counts()
+    note += "".join(f" {count} pairs: {reason}." for reason, count in reasons.items())
     title = f"Correlation of the metrics, pair by pair: {study.label}"
     return PaperTable("table-06-correlations", title, rows.reset_index(drop=True), shown, note)

@@ -9,8 +9,9 @@ import pandas as pd
 
 from sourcebench.correlate import MOST_EXACT, SystemCorrelation, system_correlation
 from sourcebench.figures import scatter
+from sourcebench.intervals import NAN, Estimate
 from sourcebench.published import FULL_NAMES, published_table
-from sourcebench.render import DASH, interval, rounded
+from sourcebench.render import DASH, enough, interval, rounded
 from sourcebench.tables import PaperTable, claim_text, p_text
 
 if TYPE_CHECKING:
@@ -21,6 +22,14 @@ PRINTED = {
     "Table 6": ("Weighted Source", "Answer Score"),
     "Table 8": ("% in Google", "W. Source"),
 }
+POINT = ["system", "name", "x", "x_low", "x_high", "y", "y_low", "y_high"]
+
+
+def point(axis: str, estimate: Estimate) -> dict[str, float]:
+    """Return one coordinate of a system with its interval; missing where too few rows carry it."""
+    shown = enough(estimate.n, estimate.expected)
+    value, low, high = (v if shown else NAN for v in estimate[:3])
+    return {axis: value, f"{axis}_low": low, f"{axis}_high": high}
 
 
 def published_points(table: str) -> pd.DataFrame:

@@ -8,50 +8,78 @@ import pandas as pd
 
 from sourcebench.correlate import system_correlation
 from sourcebench.figures import scatter
-from sourcebench.intervals import cluster_mean
+from sourcebench.intervals import Estimate, cluster_mean
+from sourcebench.sections.links import POINT, point
 from sourcebench.study import Study
-from sourcebench.tables import INTERVALS, LIMITS, PaperTable, claim_text, grid, labels_of
+from sourcebench.tables import (
+    INTERVALS,
+    LIMITS,
+    PaperTable,
+    claim_text,
+    grid,
+    labels_of,
+    not_measured,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_SHARES = {"page": "pages in reference", "site": "sites in reference"}
+
+
 def overlap_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     """Table 8: how much of what a system cites the reference search engine lists too."""
-    queries, labels = study.load("queries"), labels_of(study)
-    rows = []
-    for system, frame in overlap(study).groupby("system"):
-        for what in ("page", "site"):
-            e = cluster_mean(frame, what, queries=queries, limits=(0, 1))
-            rows.append({"system": system, "column": f"{what}s in reference", **e._asdict()})
-        mine = sources[sources["system"] == system]
-        e = cluster_mean(mine, "weighted", queries=queries, limits=LIMITS["weighted"])
-        rows.append({"system": system, "column": "weighted", **e._asdict()})
-    data = pd.DataFrame(rows)
-    percent = data["column"] != "weighted"
-    for name in ("value", "low", "high", "se"):
-        data[name] = data[name].where(~percent, 100 * data[name])
-    shown = grid(data, "system", "column", 1)
-    shown.columns = ["Pages in reference, %", "Sites in reference, %", "Weighted"]
-    shown.insert(0, "System", [labels[name] for name in shown.index])
+    name, labels = "table-08-overlap", labels_of(study)
     engines = ", ".join(sorted(study.load("reference")["engine"].unique()))
     title = f"Table 8. Overlap with the reference search engine ({engines}): {study.label}"
+    columns = ("Pages in reference, %", "Sites in reference, %", "Weighted")
+    if not engines or not labels:
+        title = f"Table 8. Overlap with a reference search engine: {study.label}"
+        reason = "the study lists no results of a reference engine" if labels else "no systems"
+        return not_measured(name, title, ("System", *columns), reason)
+    data = overlap_means(study, sources)
+    percent = data["column"] != "weighted"
+    for field in ("value", "low", "high", "se"):
+        data[field] = data[field].where(~percent, 100 * data[field])
+    shown = grid(data, "system", "column", 1).set_axis(columns, axis=1)
+    shown.insert(0, "System", [labels[system] for system in shown.index])
     note = (
         INTERVALS + " Overlap: share of the selected sources that the engine lists for the query."
     )
-    return PaperTable("table-08-overlap", title, data, shown, note)
+    return PaperTable(name, title, data, shown, note)
+
+
+def overlap_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of each system's sources that the reference lists, and its weighted score.
+
+    Returns
+    -------
+    DataFrame
+        system, column and the fields of an Estimate; shares lie between 0 and 1.
+    """
+    queries, listed = study.load("queries"), overlap(study)
+    rows = []
+    for system in labels_of(study):
+        frame = listed[listed["system"] == system]
+        for what, column in _SHARES.items():
+            e = cluster_mean(frame, what, queries=queries, limits=(0, 1))
+            rows.append({"system": system, "column": column, **e._asdict()})
+        mine = sources[sources["system"] == system]
+        e = cluster_mean(mine, "weighted", queries=queries, limits=LIMITS["weighted"])
+        rows.append({"system": system, "column": "weighted", **e._asdict()})
+    return pd.DataFrame(rows)
 
 
 def overlap_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Return weighted score against overlap, one point a system, and the numbers drawn."""
-    labels = labels_of(study)
     data = overlap_table(study, sources).data
-    points = pd.DataFrame({"system": list(labels), "name": list(labels.values())})
-    for axis, column in (("x", "pages in reference"), ("y", "weighted")):
-        part = data[data["column"] == column].set_index("system")
-        points[axis] = points["system"].map(part["value"])
-        points[f"{axis}_low"] = points["system"].map(part["low"])
-        points[f"{axis}_high"] = points["system"].map(part["high"])
+    rows = []
+    for system, name in labels_of(study).items() if "column" in data else ():
+        mine = data[data["system"] == system].set_index("column")[list(Estimate._fields)]
+        x, y = (Estimate(*mine.loc[c]) for c in (_SHARES["page"], "weighted"))
+        rows.append({"system": system, "name": name, **point("x", x), **point("y", y)})
+    points = pd.DataFrame(rows, columns=POINT)
     note = claim_text(system_correlation(points["x"], points["y"]))
     title = f"Overlap and source quality: {study.label}"
     x = "selected pages that the reference engine lists, %"

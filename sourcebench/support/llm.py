@@ -155,7 +155,8 @@ class LLMVerifier:
                 default=str,
             )
         )
-        about = {"judge": self.name, "group": _GROUP, "query_id": "", "step": "first", **about}
+        known = {"judge": self.name, "group": _GROUP, "query_id": "", "prompt_hash": version}
+        about = {**known, "step": "first", **about}
         return Request(
             key,
             (
@@ -166,20 +167,19 @@ class LLMVerifier:
             self.judge.settings.max_tokens,
             about,
             flags,
-            version,
         )
 
     def _ask(self, request: Request, read, count: int) -> tuple[Reply, Numbered]:
         """Send a request; once more with more room if cut, once more if it can't be read."""
-        reply = self.judge.answer(request)
+        reply = self.judge.ask(request)
         if reply.status in ("cut", "empty"):
             room = request.room * _MORE_ROOM
             key, about = _digest(f"{request.key} room {room}"), {**request.about, "step": "room"}
-            reply = self.judge.answer(replace(request, key=key, room=room, about=about))
+            reply = self.judge.ask(replace(request, key=key, room=room, about=about))
             return reply, self._reading(reply, read, count)
         reading = self._reading(reply, read, count)
         if reply.status == "reply" and reading.problem:
-            second = self.judge.answer(self._mending(request, reply, reading.problem))
+            second = self.judge.ask(self._mending(request, reply, reading.problem))
             better = self._reading(second, read, count)
             if second.status == "reply" and len(better.found) > len(reading.found):
                 return second, better
