@@ -246,28 +246,6 @@ def sample(study: Path) -> None:
 
 
 @main.command()
-@STUDY
-@click.option("--dry-run", is_flag=True, help="Say how many calls it takes, and make none.")
-@click.option("--verifier", help="rules, or a judge of study.toml; by default the study's judge.")
-@click.option("--cited-only", is_flag=True, help="Verify only against pages cited at a statement.")
-@clear_errors
-def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -> None:
-    """Check whether the cited pages back what the answers say."""
-    from sourcebench.study import Study
-    from sourcebench.support.stage import plan_verifying, verify_study
-
-    names = None if verifier is None else [verifier]
-    scope = "cited" if cited_only else "response"
-    if dry_run:
-        click.echo(plan_verifying(Study(study), verifiers=names, scope=scope))
-        return
-    table = verify_study(Study(study), verifiers=names, scope=scope)
-    counts = table.fillna({"verdict": "no verdict"}).groupby(["verifier", "verdict"]).size()
-    for (name, verdict), count in counts.items():
-        click.echo(f"{name}: {count} {str(verdict).replace('_', ' ')}")
-
-
-@main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--template", default="small", show_default=True, help="own, small or paper.")
 @click.option("--system", "systems", multiple=True, help="Preset to ask; may be repeated.")
@@ -353,6 +331,28 @@ def judge(study: Path, dry_run: bool, judges: tuple[str, ...], retry, limit_cost
     limits = {} if limit_cost is None else {"limit_cost": limit_cost}
     rows = judge_study(opened, judges=names, retry=retry, progress=True, **limits)
     click.echo(_outcomes(rows["outcome"].value_counts().to_dict()))
+
+
+@main.command()
+@STUDY
+@click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
+@click.option("--verifier", help="rules, or a judge of study.toml; by default the study's judge.")
+@click.option("--cited-only", is_flag=True, help="Verify only against pages cited at a statement.")
+@clear_errors
+def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -> None:
+    """Check whether the cited pages back what the answers say."""
+    from sourcebench.study import Study
+    from sourcebench.support.stage import plan_verifying, verify_study
+
+    opened, names = Study(study), None if verifier is None else [verifier]
+    scope = "cited" if cited_only else "response"
+    if dry_run:
+        click.echo(plan_verifying(opened, verifiers=names, scope=scope))
+        return
+    rows = verify_study(opened, verifiers=names, scope=scope)
+    verdicts = rows["verdict"].fillna("without a verdict")
+    for name, mine in verdicts.groupby(rows["verifier"]):
+        click.echo(f"{name}: {_outcomes(mine.value_counts().to_dict())}")
 
 
 @main.command()

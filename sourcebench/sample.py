@@ -23,6 +23,9 @@ from sourcebench.retrieval import (
 )
 from sourcebench.rubric import CODES, QUERY_LEVEL
 from sourcebench.study import PACKAGE, Study
+from sourcebench.support.alteration import alter, names_in
+from sourcebench.support.statements import Cited as CitedPage
+from sourcebench.support.statements import Statement, parse_answer
 from sourcebench.urls import page_id, site
 
 RUNS = 2
@@ -30,6 +33,9 @@ FOUND = 8  # pages that a system reads for one question
 LISTED = 5  # results of the reference search engine
 KEPT_WORDS = 0.8  # share of a question's words that a run looks for
 AUTHOR = "page-author"
+ALTERED, ALTERED_FROM = "altered", "best+bm25"
+ALTERED_SHARE = 0.4  # of the copied passages
+ANNOTATOR = "alteration"
 
 
 def make_sample(folder: Path, *, say: Callable[[str], Any] = print) -> Study:
@@ -63,6 +69,7 @@ def make_sample(folder: Path, *, say: Callable[[str], Any] = print) -> Study:
     study.save("perspectives", _read(folder / "web" / "perspectives.csv"))
     study.save("labels", expand_labels(study, pages, _read(folder / "web" / "relevance.csv")))
     _fetch(study, pages)
+    add_altered(study, pages)
     run_stages(study, offline=True, say=say)
     study.release()
     say(f"released: {folder / PACKAGE}")
@@ -181,6 +188,90 @@ def _reference_rows(index: Index, queries: list[dict[str, str]]) -> Iterator[dic
                 "rank": rank,
                 "url": document.url,
             }
+
+
+# --- altered copies ------------------------------------------------------------------------------
+
+
+def add_altered(study: Study, pages: list[dict[str, str]]) -> None:
+    """Add copies of one system's answers in which some passages are altered, and labels that say which.
+
+    They are there to check the verifier, and take no part in any comparison of systems (their type in
+    study.toml is `check`). A label is known by construction: a passage copied from a page is backed by
+    it, an altered one is not. Passages of pages that are not served as they were indexed have none.
+    """
+    answers, citations = study.load("answers"), study.load("citations")
+    mine = (
+        (answers["system"] == ALTERED_FROM) & (answers["run"] == 1) & (answers["outcome"] == "ok")
+    )
+    served = {page_id(p["url"]) for p in pages if p["file"] and not p["index_as"]}
+    others = names_in(answers.loc[mine, "text"].tolist())
+    made = [
+        _altered(row, citations, others, np.random.default_rng([study.settings.seed, 1000 + place]))
+        for place, row in enumerate(answers[mine].to_dict(orient="records"))
+    ]
+    study.append("answers", [answer for answer, _, _ in made])
+    study.append("citations", [row for _, rows, _ in made for row in rows])
+    labels = [row for answer, rows, told in made for row in _truths(answer, rows, told, served)]
+    study.save("support_labels", labels)
+
+
+def _altered(row: dict[str, Any], citations, others: list[str], rng: np.random.Generator):
+    """Return an answer with some passages altered, its citations, and for each what was done."""
+    same = (citations["system"] == ALTERED_FROM) & (citations["query_id"] == row["query_id"])
+    cited = citations[same & (citations["run"] == 1)].sort_values("start")
+    key = {"system": ALTERED, "query_id": row["query_id"], "run": 1}
+    text, place, rows, told = "", 0, [], []
+    for citation in cited.to_dict(orient="records"):
+        start, end = int(citation["start"]), int(citation["end"])
+        passage, change = row["text"][start:end], None
+        if rng.random() < ALTERED_SHARE:
+            change = alter(passage, others, rng)
+        text += row["text"][place:start]
+        said = change.text if change else passage
+        where = {"start": len(text), "end": len(text) + len(said)}
+        rows.append({**key, "rank": citation["rank"], "url": citation["url"], **where})
+        told.append(change.what if change else "")
+        text, place = text + said, end
+    text += row["text"][place:].split("\n\nAnswer:")[0]
+    answer = {**key, "outcome": "ok", "text": text, "model": f"{ALTERED_FROM}, passages altered"}
+    return answer, rows, told
+
+
+def _truths(answer, rows, told, served: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield the label of each statement of an answer: backed as copied, or contradicted as altered.
+
+    A passage of several sentences is labelled only if none of them was altered.
+    """
+    cited = [CitedPage(page_id(row["url"]), row["start"], row["end"]) for row in rows]
+    seen = set()
+    for one in parse_answer(answer["text"], cited):
+        inside = [
+            (c.page_id, change)
+            for c, change in zip(cited, told, strict=True)
+            if c.start <= one.start < c.end
+        ]
+        if one.outcome != "statement" or not inside or inside[0][0] not in served:
+            continue
+        page, change = inside[0]
+        if (one.text, page) in seen or (change and not _alone(one, cited)):
+            continue
+        seen.add((one.text, page))
+        yield {
+            "annotator": ANNOTATOR,
+            "system": answer["system"],
+            "query_id": answer["query_id"],
+            "run": answer["run"],
+            "statement": one.text,
+            "page_id": page,
+            "verdict": "contradicted" if change else "supported",
+            "reason": change or "copied from the page",
+        }
+
+
+def _alone(one: Statement, cited: list[CitedPage]) -> bool:
+    """Whether a statement takes up the whole passage that a citation covers."""
+    return any(one.start <= (c.start or 0) and (c.end or 0) <= one.end for c in cited)
 
 
 # --- the labels ----------------------------------------------------------------------------------

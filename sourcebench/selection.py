@@ -56,13 +56,23 @@ def select_sources(
 def selected_sources(study: Study) -> pd.DataFrame:
     """Return the sources of a study that count, as `select_sources` gives them.
 
-    A redirect link that hides its target counts as the page it was found to lead to.
+    A redirect link that hides its target counts as the page it was found to lead to. Systems that only
+    check the verifier have no sources.
     """
     from sourcebench.urls import page_id
 
     citations = study.load("citations")
-    citations["url"] = citations["url"].map(landing(study))
-    return select_sources(citations, study.settings.top_k, page_id)
+    compared = citations[~citations["system"].isin(study.settings.checks)]
+    compared = compared.assign(url=compared["url"].map(landing(study)))
+    return select_sources(compared, study.settings.top_k, page_id)
+
+
+def page_identity(study: Study) -> Callable[[str], str]:
+    """Return what gives the identity of a page from an address as cited; see `landing`."""
+    from sourcebench.urls import page_id
+
+    lead = landing(study)
+    return lambda url: page_id(lead(url))
 
 
 def landing(study: Study) -> Callable[[str], str]:

@@ -45,6 +45,11 @@ class Settings:
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fetch: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def checks(self) -> list[str]:
+        """Return the systems that are there to check the verifier, and are compared with no other."""
+        return [name for name, table in self.systems.items() if table.get("type") == "check"]
+
 
 _KINDS = ("sample", "live", "real-pages", "synthetic")
 _SETTING_TYPES = {

@@ -102,10 +102,11 @@ def grid(
 
 
 def labels_of(study: Study) -> dict[str, str]:
-    """Return the name to print for each system of a study, in the order of these names."""
+    """Return the name to print for each system that is compared, in the order of these names."""
     systems = study.load("citations")["system"].tolist() + study.load("answers")["system"].tolist()
     known = study.settings.systems
-    labels = {name: known.get(name, {}).get("label", name) for name in sorted(set(systems))}
+    compared = set(systems) - set(study.settings.checks)
+    labels = {name: known.get(name, {}).get("label", name) for name in sorted(compared)}
     return dict(sorted(labels.items(), key=lambda item: item[1].casefold()))
 
 

@@ -25,7 +25,7 @@ from sourcebench.robots import Robots
 from sourcebench.snapshots import Snapshot, encode_snapshot
 from sourcebench.turns import Turns
 from sourcebench.urls import is_redirector, page_id, split_url, unwrap
-from sourcebench.web import Failure, Web, redirect_target
+from sourcebench.web import Failure, Web, plain_address, redirect_target
 
 # Outcomes for which the capture of an archive may stand in.
 _STAND_INS = ("gone", "refused", "server_error", "unreachable", "timeout", "tls_error")
@@ -244,9 +244,9 @@ class Visits:
         visit.spent += came.seconds
         wait = self.wait_before_retry(visit, came)
         target = redirect_target(came.answer) if came.answer else None
-        # Following a redirect is part of the same visit, and need not wait.
-        pause = 0.0 if target else max(self.settings.delay, self.robots.delay(visit.at), wait or 0)
-        self.turns.done(host, now + pause)
+        pause = max(self.settings.delay, self.robots.delay(visit.at), wait or 0.0)
+        # Following a redirect on the same host is part of the visit, and need not wait.
+        self.turns.done(host, now if target and _host_of(target) == host else now + pause)
         if wait is not None:
             visit.tries += 1
             self.go(visit, visit.at, first=True)
@@ -325,7 +325,7 @@ class Visits:
     def stand_in(self, visit: Visit, came: Came) -> None:
         """Let an archived capture stand in for a page that did not come."""
         live = visit.row
-        url = live.get("final_url") or visit.url
+        url = live.get("final_url") or plain_address(unwrap(visit.url))
         visit.kept.append(encode_snapshot(wayback.as_page(came.answer, url)))
         why = f"live page: {live['outcome']} ({live['reason']})"
         got = {"outcome": "ok", "reason": why, "final_url": url, "archived": came.answer.url}
@@ -349,7 +349,7 @@ class Visits:
         }
         if self.settings.archive and outcome in _STAND_INS and not is_redirector(visit.url):
             visit.stage, visit.row, visit.tries, visit.spent, visit.hops = "search", row, 0, 0.0, []
-            self.go(visit, wayback.search_address(visit.url, self.day))
+            self.go(visit, wayback.search_address(unwrap(visit.url), self.day))
         else:
             self.note(visit, row)
 
@@ -394,6 +394,14 @@ def _outcome(answer: Snapshot) -> tuple[str, str]:
     if status >= 500:
         return "server_error", words
     return "server_error", f"{words}, without a page"
+
+
+def _host_of(url: str) -> str:
+    """Return the host of an address, or nothing."""
+    try:
+        return split_url(url).host
+    except ValueError:
+        return ""
 
 
 def _no_longer_leading(answer: Snapshot) -> tuple[str, str]:

@@ -67,8 +67,9 @@ class Nursery:
         """Fork a kernel that serves `connection_file`, and return its process id."""
         request = {"file": connection_file, "cwd": cwd or str(Path.cwd()), "env": env}
         with self._lock:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps(request) + "\n")
+                self._process.stdin.flush()
             reply = self._process.stdout.readline()
         if not reply:
             raise RuntimeError("the parent of the notebook kernels ended; see its messages above")
@@ -76,7 +77,9 @@ class Nursery:
 
     def close(self) -> None:
         """End the parent, and with it every kernel that still runs."""
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.kill()  # it holds nothing but modules, and taking them down takes a second
         self._process.wait(timeout=30)
         self._process.stdout.close()
 

@@ -36,7 +36,10 @@ def main(base_url: str, journal: str, count: str, threads: str) -> None:
     with made_judge as judge:
         judge.prepare()
         found = in_threads(
-            lambda task: judge.judge(task.group, None, made[task.page_id]), tasks, int(threads)
+            lambda task: judge.judge(task.group, None, made[task.page_id]),
+            tasks,
+            int(threads),
+            judge.give_up,
         )
         for task, (verdict,) in found:
             print(json.dumps([task.page_id, verdict.score, verdict.outcome, verdict.reason]))

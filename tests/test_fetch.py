@@ -554,8 +554,16 @@ def test_captures_stand_in(fetch):
         capture: reply(200, b"<p>as it was", HTML),
     }
     urls = [f"https://example.org/{name}" for name in ("gone", "lost", "live")]
+    # A page that was never reached has no address but the cited one.
+    script[search.format("caf%C3%A9")] = reply(
+        200, b'[["timestamp","original"],["20251230010203","y"]]'
+    )
+    script["https://web.archive.org/web/20251230010203id_/y"] = reply(200, b"<p>y", HTML)
+    urls.append("https://example.org/café#part")
+    script["https://example.org/caf%C3%A9"] = [reset] * 9
     rows, played, study = fetch(urls, script, archive="wayback")
-    gone, lost, live = (rows[url] for url in urls)
+    gone, lost, live, never = (rows[url] for url in urls)
+    assert (never["outcome"], never["final_url"]) == ("ok", "https://example.org/caf%C3%A9")
     assert (gone["outcome"], gone["archived"], gone["final_url"]) == ("ok", capture, urls[0])
     assert gone["reason"] == "live page: gone (status 404 Status)"
     assert (lost["outcome"], lost["archived"]) == ("gone", None)
@@ -563,7 +571,7 @@ def test_captures_stand_in(fetch):
     assert (live["outcome"], live["archived"]) == ("ok", None)
     (page,) = (s for row, s in fetched_pages(study) if row["url"] == urls[0])
     assert (page.body, page.url, page.source) == (b"<p>as it was", urls[0], capture)
-    assert sum("web.archive.org" in url for url in played.asked) == 3
+    assert sum("web.archive.org" in url for url in played.asked) == 5
     rows, played, _ = fetch(urls, script, folder="without")
     assert rows[urls[0]]["outcome"] == "gone"
     assert not any("web.archive.org" in url for url in played.asked)

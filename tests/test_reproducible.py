@@ -16,7 +16,7 @@ WORK = """
 import sys
 from pathlib import Path
 root = Path(sys.argv[1])
-sys.path[:0] = [str(root), str(root / "tests")]
+sys.path.insert(0, str(root / "tests"))
 from sourcebench.judge import judge_study
 from sourcebench.paper import build
 from sourcebench.score import score_study
@@ -50,7 +50,7 @@ def start(folder: Path, environment: dict[str, str], *names: str) -> subprocess.
     return subprocess.Popen(
         [sys.executable, "-c", WORK, str(ROOT), *names],
         cwd=folder,
-        env=kept | environment,
+        env=kept | environment | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from sourcebench.study import WARC, Study, drop_cut_line
 if TYPE_CHECKING:
     from sourcebench.snapshots import Snapshot
 
-PAGE_SECONDS = 20.0
+PAGE_SECONDS = 20.0  # of processor time, so that a busy machine fails no page
+PATIENCE = 15  # times that, on the clock: a reader that waits for ever ends too
 WORKER_BYTES = 4 * 1024**3  # address space; a page that wants more ends its worker, not the run
 WORKER_PAGES = 200  # then the worker is replaced, so that what libraries leak stays small
 UNDER_WAY = 4  # pages waiting or in work, a worker
@@ -27,7 +29,8 @@ def extract_study(
 
     Pages are read in child processes with limits on time and memory; a page that exceeds them gets
     the outcome `failed` with the reason. A packet is on disk before the next one is noted, and a run
-    that was killed is taken up where it stopped. A page that was fetched again is read again.
+    that was killed is taken up where it stopped. A page that was fetched again, or whose reading
+    failed, is read again.
 
     Parameters
     ----------
@@ -36,7 +39,7 @@ def extract_study(
     workers
         Number of child processes.
     seconds
-        Most time for one page.
+        Most processor time for one page.
     progress
         Whether to show a progress bar.
 
@@ -71,13 +74,18 @@ def _came_back(study: Study) -> dict[str, dict[str, Any]]:
 
 
 def _known(study: Study, fetches: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the packets of earlier runs that still belong to what was fetched."""
+    """Return the packets of earlier runs that still belong to what was fetched.
+
+    A page whose reading failed is tried again: the fault may have been the machine's.
+    """
     frame = study.load("packets")
     packets = dict(zip(frame["page_id"], frame["record"], strict=True))
     return {
         key: packet
         for key, packet in packets.items()
-        if key in fetches and packet["fetched_at"] == (fetches[key]["fetched_at"] or "")
+        if key in fetches
+        and packet["outcome"] != "failed"
+        and packet["fetched_at"] == (fetches[key]["fetched_at"] or "")
     }
 
 
@@ -108,7 +116,8 @@ def _extract(
             if snapshot is None:
                 yield _failed(row, f"no snapshot of {row['final_url']} in {WARC}")
                 continue
-            running[pool.schedule(_work, args=(row, snapshot), timeout=seconds)] = row
+            job = pool.schedule(_work, args=(row, snapshot, seconds), timeout=PATIENCE * seconds)
+            running[job] = row
             if len(running) >= UNDER_WAY * workers:
                 yield from _finished(running, seconds)
         while running:
@@ -117,13 +126,19 @@ def _extract(
 
 def _finished(running: dict[Future, Mapping[str, Any]], seconds: float) -> Iterator[dict[str, Any]]:
     """Wait for a page to end, and yield the packets of all that have."""
+    from pebble import ProcessExpired
+
     done, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in done:
         row = running.pop(future)
         try:
             yield future.result()
         except TimeoutError:
-            yield _failed(row, f"took longer than {seconds:g} seconds to read")
+            yield _failed(row, f"took longer than {PATIENCE * seconds:g} seconds to read")
+        except ProcessExpired as end:
+            late = end.exitcode == -signal.SIGPROF
+            spent = f"took more than {seconds:g} seconds of processor time"
+            yield _failed(row, spent if late else f"the reader died, exit code {end.exitcode}")
         except MemoryError:
             yield _failed(row, "needs more memory than a page may have")
         except Exception as error:
@@ -144,8 +159,22 @@ def _bodies(
         yield row, None if place is None else read_snapshot(path, place)
 
 
-def _work(row: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
-    """Read one page; runs in a child process."""
+def _work(row: Mapping[str, Any], snapshot: Snapshot, seconds: float) -> dict[str, Any]:
+    """Read one page; runs in a child process, which dies when the page has used up its time.
+
+    Only the death of the process ends a parser that hangs outside of Python.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return _read(row, snapshot)
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _read(row: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+    """Turn a snapshot into the values of a packet."""
     from sourcebench.snapshots import decoded_body
 
     try:

@@ -632,6 +632,11 @@ class LLMJudge:
         known = request.key in self.journal
         return PlannedCall(packet.page_id, request.prompt_tokens, request.room, known)
 
+    def give_up(self) -> None:
+        """Have requests that wait for another try end; those in flight are still taken."""
+        if self._patience is not None:
+            self._patience.gate.stop("the run was interrupted")
+
     def notes(self) -> list[str]:
         """Return what a reader of the verdicts should know about how they came about."""
         notes = []

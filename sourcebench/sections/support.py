@@ -268,6 +268,7 @@ def calls_table(study: Study, support: Support, false_positive_rate: float = 0.1
     """Return the work behind the verdicts beside SourceCheckup's, and what the any-source rule inflates."""
     labels = labels_of(study)
     calls = calls_of(support).merge(any_source_inflation(support, false_positive_rate), on="system")
+    calls = calls[calls["system"].isin(labels)].reset_index(drop=True)
     checked = study.load("support")
     checked = checked[checked["verifier"] == support.verifier]
     responses = calls["responses"].where(calls["responses"] > 0)

@@ -155,8 +155,8 @@ class LLMVerifier:
                 default=str,
             )
         )
-        about = {"query_id": "", "prompt_hash": version, "step": "first", **about}
-        about = {"judge": self.name, "group": _GROUP, **about}
+        known = {"judge": self.name, "group": _GROUP, "query_id": "", "prompt_hash": version}
+        about = {**known, "step": "first", **about}
         return Request(
             key,
             (

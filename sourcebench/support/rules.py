@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from sourcebench.extract.language import text_language
+from sourcebench.language import text_language
 from sourcebench.records import Check, Packet
 from sourcebench.support.lexis import (
     figures,

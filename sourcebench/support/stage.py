@@ -129,8 +129,9 @@ def _with(reason: str, more: str) -> str:
 
 def citations_by_answer(study: Study) -> dict[tuple, list[Cited]]:
     """Return the citations of each (system, query_id, run), in the order of their rank."""
-    from sourcebench.urls import page_id
+    from sourcebench.selection import page_identity
 
+    page_id = page_identity(study)
     frame = study.load("citations").sort_values([*KEY, "rank"], kind="stable").astype(object)
     frame = frame.where(frame.notna(), None)
     pages = {url: page_id(url) for url in frame["url"].unique()}
