@@ -16,7 +16,7 @@ import pytest
 import sourcebench as sb
 from sourcebench.figures import heatmap
 from sourcebench.intervals import Estimate, missing_bounds
-from sourcebench.measures import measure_study
+from sourcebench.measures import measure_answers
 from sourcebench.render import estimate_cell
 from sourcebench.rubric import CODES, QUERY_LEVEL
 from sourcebench.score import score_study
@@ -134,7 +134,7 @@ def make(
             ],
         )
     score_study(study)
-    measure_study(study)
+    measure_answers(study)
     return study
 
 

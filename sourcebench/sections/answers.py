@@ -89,6 +89,8 @@ def _answer_table(study, sources, answers, name, title, category, measures) -> P
     shown.insert(0, "System", [labels[system] for system in shown.index])
     missing = sorted(set(answer.loc[answer["n"] == 0, "note"]))
     note = f"{INTERVALS} Sources: those cited for the {len(asked)} {category} questions only."
+    if "perspective_diversity" in measures:
+        note += " Perspective diversity is a perplexity: lower is better."
     if missing:
         note += f" {DASH}: not measured ({'; '.join(missing)})."
     data = pd.concat([answer, long], ignore_index=True)
@@ -181,7 +183,8 @@ def slope_table(study: Study, sources: pd.DataFrame, answers: pd.DataFrame) -> P
         )
     note = (
         "Slope over (question, system) cells with both held fixed, clustered by question: what makes a "
-        "whole system or a whole question better cancels out."
+        "whole system or a whole question better cancels out. Perspective diversity is a perplexity: "
+        "lower is better, so a falling slope means better answers."
     )
     title = f"Do better sources go with better answers? {study.label}"
     return PaperTable("table-07-slope", title, pd.DataFrame(rows), pd.DataFrame(cells), note)
