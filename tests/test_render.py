@@ -15,8 +15,8 @@ from sourcebench.render import (
     save_table,
     tex,
     to_csv,
-    to_json,
     to_html,
+    to_json,
 )
 
 
