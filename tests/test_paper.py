@@ -209,3 +209,13 @@ def test_the_command_line_starts_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_damaged_record_proves_nothing(tmp_path):
+    """A record that a kill cut off makes the notebook run again, and is no error."""
+    path = notebook(tmp_path, "n", "seed = 0\nout = ''", WRITE)
+    given = {"parameters": {"out": tmp_path / "o"}, "build_dir": tmp_path / "b", "say": str}
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "n.ipynb").write_text("{}")
+    (tmp_path / "b" / "n.json").write_text('{"notebook": "ab')
+    assert build([path], **given) == [tmp_path / "b" / "n.ipynb"]
