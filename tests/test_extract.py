@@ -232,6 +232,19 @@ def test_lists_in_table_cells_are_kept(shared):
     assert "second_mode" in packet.flags
 
 
+def test_a_table_that_extraction_drops_is_put_back(monkeypatch):
+    """The rows of a lost table stand after the paragraph that they follow on the page."""
+    from sourcebench.extract import maintext
+
+    table = "".join(f"<tr><td>Station {n}</td><td>{n}1.5 cm</td></tr>" for n in range(1, 4))
+    monkeypatch.setattr(maintext, "_read", lambda *_, **__: f"River levels\n{P1}\n{P2}")
+    packet = extract(page(f"<article><p>{P1}</p><table>{table}</table><p>{P2}</p></article>"))
+    lines = packet.text.split("\n")
+    assert lines[lines.index(P1) + 1] == "| Station 1 | 11.5 cm |"
+    assert lines[-1] == P2
+    assert "tables" in packet.flags
+
+
 def test_a_list_straight_under_body_is_kept_in_its_place(shared):
     """Both points stand between their introduction and what follows."""
     text = case(shared, "B-02-bare-list/page.html").text
