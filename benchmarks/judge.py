@@ -1,6 +1,6 @@
 """How well judging uses an endpoint: wall time, memory, characters sent, and what caches can hit.
 
-    PYTHONPATH=.:tests python benchmarks/judge.py [--pages 120] [--verdicts 20000]
+    PYTHONPATH=.:tests python benchmarks/judge.py [--pages 240] [--verdicts 20000]
 
 The endpoint is a stand-in on loopback, in a process of its own, that answers after 500 ms. Wall
 time is compared with calls x latency / concurrency, and with the pattern of public tools: one page
@@ -193,7 +193,7 @@ def memory(base_url: str, verdicts: int) -> tuple[float, float]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pages", type=int, default=120)
+    parser.add_argument("--pages", type=int, default=240)
     parser.add_argument("--verdicts", type=int, default=20_000)
     parser.add_argument("--serve", type=float)
     options = parser.parse_args()
@@ -203,7 +203,9 @@ def main() -> None:
     pages = {f"p{i}": made_page(i, rng) for i in range(options.pages)}
     tasks = tasks_on(pages, queries=max(1, options.pages // 5))
     with endpoint(LATENCY) as base_url:
+        busy = time.process_time()
         ours = our_wall(base_url, pages, tasks)
+        busy = (time.process_time() - busy) / len(tasks)
         ideal = len(tasks) * LATENCY / CONCURRENCY
         print(
             f"wall: {ours:.2f} s for {len(tasks)} calls, {ours / ideal:.2f} x the ideal {ideal:.2f} s"
