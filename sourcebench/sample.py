@@ -24,7 +24,7 @@ from sourcebench.retrieval import (
 from sourcebench.rubric import CODES, QUERY_LEVEL
 from sourcebench.study import PACKAGE, Study
 from sourcebench.support.alteration import alter, names_in
-from sourcebench.support.statements import Cited, Statement, parse_answer
+from sourcebench.support.statements import CitedPage, Statement, parse_answer
 from sourcebench.urls import page_id, site
 
 RUNS = 2
@@ -242,7 +242,7 @@ def _truths(answer, rows, told, served: set[str]) -> Iterator[dict[str, Any]]:
 
     A passage of several sentences is labelled only if none of them was altered.
     """
-    cited = [Cited(page_id(row["url"]), row["start"], row["end"]) for row in rows]
+    cited = [CitedPage(page_id(row["url"]), row["start"], row["end"]) for row in rows]
     seen = set()
     for one in parse_answer(answer["text"], cited):
         inside = [
@@ -268,7 +268,7 @@ def _truths(answer, rows, told, served: set[str]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _alone(one: Statement, cited: list[Cited]) -> bool:
+def _alone(one: Statement, cited: list[CitedPage]) -> bool:
     """Whether a statement takes up the whole passage that a citation covers."""
     return any(one.start <= (c.start or 0) and (c.end or 0) <= one.end for c in cited)
 
