@@ -141,12 +141,13 @@ def measure_answers(
 
 
 def _answers(study: Study) -> Iterator[_Answer]:
-    """Yield the answers with their queries."""
+    """Yield the answers with their queries; those that only check the verifier are not measured."""
     queries = study.load("queries").set_index("query_id")
     views: dict[str, list[str]] = {}
     for view in study.load("perspectives").itertuples():
         views.setdefault(view.query_id, []).append(view.text)
-    for row in study.load("answers").itertuples():
+    answers = study.load("answers")
+    for row in answers[~answers["system"].isin(study.settings.checks)].itertuples():
         query = queries.loc[row.query_id]
         found = tuple(views.get(row.query_id, ()))
         yield _Answer(

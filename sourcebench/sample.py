@@ -24,8 +24,7 @@ from sourcebench.retrieval import (
 from sourcebench.rubric import CODES, QUERY_LEVEL
 from sourcebench.study import PACKAGE, Study
 from sourcebench.support.alteration import alter, names_in
-from sourcebench.support.statements import Cited as CitedPage
-from sourcebench.support.statements import Statement, parse_answer
+from sourcebench.support.statements import CitedPage, Statement, parse_answer
 from sourcebench.urls import page_id, site
 
 RUNS = 2

@@ -63,6 +63,14 @@ def test_a_run_is_taken_up_where_it_stopped(study):
     assert titles[1] == json.loads(second)["title"]
 
 
+def test_a_run_with_nothing_to_do_touches_nothing(study):
+    """Tables that stay the same keep their time, so that later stages have nothing to do either."""
+    extract_study(study)
+    before = {name: study.path(name).stat().st_mtime_ns for name in ("packets", "pages")}
+    extract_study(study)
+    assert {name: study.path(name).stat().st_mtime_ns for name in before} == before
+
+
 def test_a_page_fetched_again_is_read_again(study):
     """A packet of an earlier visit does not stand for a later one."""
     extract_study(study)

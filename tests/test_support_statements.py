@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebench.support.statements import Cited, claim_id, parse_answer, placed_citations
+from sourcebench.support.statements import CitedPage, claim_id, parse_answer, placed_citations
 
 ANSWER = """# Heat pumps
 
@@ -43,7 +43,7 @@ def test_marks_belong_to_the_sentence_before_them():
     """A mark after the full stop, or alone on the next line, cites for the sentence before it."""
     text = "The river fell. [1] The mill closed.\n[2]\n\nThe bridge is open."
     spans = [text.index("[1]"), text.index("[2]")]
-    cited = [Cited(name, s, s + 3) for name, s in zip("ab", spans, strict=True)]
+    cited = [CitedPage(name, s, s + 3) for name, s in zip("ab", spans, strict=True)]
     assert [s.pages for s in parse_answer(text, cited)] == [("a",), ("b",), ()]
 
 
@@ -51,7 +51,7 @@ def test_a_citation_that_covers_its_claim_cuts_there():
     """Claims without full stops are cut where the citation that covers one begins."""
     text = "A long battery under 100 dollars [1] The Q40 lasts for eighty hours [2]"
     second = text.index("The Q40")
-    cited = [Cited("a", 0, 32), Cited("b", second, second + 31)]
+    cited = [CitedPage("a", 0, 32), CitedPage("b", second, second + 31)]
     found = parse_answer(text, cited)
     assert [(s.text, s.pages) for s in found] == [
         ("A long battery under 100 dollars", ("a",)),
@@ -62,21 +62,27 @@ def test_a_citation_that_covers_its_claim_cuts_there():
 def test_overlapping_places_cite_for_every_sentence_they_touch():
     """A citation that covers two sentences backs both; two on one sentence are both its pages."""
     text = "The river fell by a metre. The mill was closed then."
-    found = parse_answer(text, [Cited("a", 0, len(text)), Cited("b", 20, 30), Cited("b", 0, 5)])
+    found = parse_answer(
+        text, [CitedPage("a", 0, len(text)), CitedPage("b", 20, 30), CitedPage("b", 0, 5)]
+    )
     assert [s.pages for s in found] == [("a", "b"), ("a", "b")]
 
 
 def test_a_mark_outside_the_list_is_said():
     """A number without a source cites nothing, and the statement says so."""
-    found = parse_answer("The river fell by a metre [1]. The mill was closed [7].", [Cited("a")])
+    found = parse_answer(
+        "The river fell by a metre [1]. The mill was closed [7].", [CitedPage("a")]
+    )
     assert [(s.pages, s.reason) for s in found] == [(("a",), ""), ((), "no source for [7]")]
 
 
 def test_a_place_outside_the_text_is_none():
     """A citation whose place lies beyond the answer keeps its page and loses its place."""
-    kept, outside = placed_citations([Cited("a", 5, 900), Cited("b", 9, 3), Cited("c")], 40)
+    kept, outside = placed_citations(
+        [CitedPage("a", 5, 900), CitedPage("b", 9, 3), CitedPage("c")], 40
+    )
     assert outside == 2
-    assert kept == [Cited("a"), Cited("b"), Cited("c")]
+    assert kept == [CitedPage("a"), CitedPage("b"), CitedPage("c")]
 
 
 @pytest.mark.parametrize(

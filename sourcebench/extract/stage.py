@@ -57,8 +57,9 @@ def extract_study(
             study.append("packets", [packet])
             known[packet["page_id"]] = packet
     packets = [known[key] for key in sorted(known)]
-    study.save("packets", packets)
-    study.save("pages", [page_row(Packet.from_dict(packet)) for packet in packets])
+    if packets != study.load("packets")["record"].tolist() or not study.has("pages"):
+        study.save("packets", packets)  # only if they changed: verdicts on older pages are void
+        study.save("pages", [page_row(Packet.from_dict(packet)) for packet in packets])
     counts: dict[str, int] = {}
     for packet in packets:
         counts[packet["outcome"]] = counts.get(packet["outcome"], 0) + 1

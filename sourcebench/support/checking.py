@@ -127,7 +127,7 @@ def _balanced(a: np.ndarray, b: np.ndarray, queries: pd.Series, expected: int) -
     code, names = pd.factorize(queries)
     value, size = balanced_accuracy(a, b), len(names)
     left = np.array([balanced_accuracy(a[code != i], b[code != i]) for i in range(size)])
-    if size < 3 or np.isnan(left).any() or np.isnan(value):
+    if size < 3 or np.isnan(left).any() or np.isnan(value) or np.ptp(left) == 0:
         note = f"no interval from {size} queries"
         return Estimate(value, NAN, NAN, NAN, len(a), expected, size, 0, "none", note)
     se = float(np.sqrt((size - 1) / size * ((left - left.mean()) ** 2).sum()))

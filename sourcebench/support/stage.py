@@ -15,7 +15,7 @@ from sourcebench.schema import TABLES
 from sourcebench.study import Study, StudyError, to_frame
 from sourcebench.support.statements import (
     PARSER,
-    Cited,
+    CitedPage,
     Statement,
     parse_answer,
     placed_citations,
@@ -127,7 +127,7 @@ def _with(reason: str, more: str) -> str:
     return f"{reason}; {more}" if reason else more
 
 
-def citations_by_answer(study: Study) -> dict[tuple, list[Cited]]:
+def citations_by_answer(study: Study) -> dict[tuple, list[CitedPage]]:
     """Return the citations of each (system, query_id, run), in the order of their rank."""
     from sourcebench.selection import page_identity
 
@@ -135,9 +135,9 @@ def citations_by_answer(study: Study) -> dict[tuple, list[Cited]]:
     frame = study.load("citations").sort_values([*KEY, "rank"], kind="stable").astype(object)
     frame = frame.where(frame.notna(), None)
     pages = {url: page_id(url) for url in frame["url"].unique()}
-    found: dict[tuple, list[Cited]] = {}
+    found: dict[tuple, list[CitedPage]] = {}
     for row in frame.to_dict(orient="records"):
-        one = Cited(pages[row["url"]], row["start"], row["end"])
+        one = CitedPage(pages[row["url"]], row["start"], row["end"])
         found.setdefault(tuple(row[name] for name in KEY), []).append(one)
     return found
 

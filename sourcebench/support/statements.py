@@ -66,7 +66,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Cited:
+class CitedPage:
     """A citation of an answer: the page, and its place in the answer if it has one."""
 
     page_id: str
@@ -79,7 +79,7 @@ def claim_id(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
 
 
-def parse_answer(text: str, citations: Sequence[Cited] = ()) -> list[Statement]:
+def parse_answer(text: str, citations: Sequence[CitedPage] = ()) -> list[Statement]:
     """Return the sentences of an answer, each with its outcome and the pages cited there.
 
     Parameters
@@ -105,7 +105,7 @@ def parse_answer(text: str, citations: Sequence[Cited] = ()) -> list[Statement]:
     return found
 
 
-def _edges(text: str, citations: Sequence[Cited]) -> set[int]:
+def _edges(text: str, citations: Sequence[CitedPage]) -> set[int]:
     """Return where claims begin and end that citations cover, as far as whole words go.
 
     A place that covers the mark alone says nothing about where the claim begins.
@@ -226,7 +226,7 @@ def _joined(found: list[Statement], text: str) -> list[Statement]:
 # --- citations -----------------------------------------------------------------------------------
 
 
-def attach(found: list[Statement], text: str, citations: Sequence[Cited]) -> list[Statement]:
+def attach(found: list[Statement], text: str, citations: Sequence[CitedPage]) -> list[Statement]:
     """Give every sentence the pages that are cited in it, and a remark on marks without a source."""
     placed = [c for c in citations if c.start is not None and c.end is not None]
     if not placed:
@@ -241,17 +241,17 @@ def attach(found: list[Statement], text: str, citations: Sequence[Cited]) -> lis
     return made
 
 
-def _touches(text: str, one: Statement, cited: Cited) -> bool:
+def _touches(text: str, one: Statement, cited: CitedPage) -> bool:
     """Whether the place of a citation shares more than blanks with a sentence."""
     start, end = max(one.start, cited.start or 0), min(one.end, cited.end or 0)
     return start < end and bool(text[start:end].strip(" \t\r\n.,;:"))
 
 
-def _numbered(text: str, citations: Sequence[Cited]) -> list[Cited]:
+def _numbered(text: str, citations: Sequence[CitedPage]) -> list[CitedPage]:
     """Return a citation for each numbered mark, by the order of the pages."""
     pages = list(dict.fromkeys(c.page_id for c in citations))
     return [
-        Cited(pages[number - 1], mark.start, mark.end)
+        CitedPage(pages[number - 1], mark.start, mark.end)
         for mark in markers(split_sources(text)[0])
         for number in mark.numbers
         if 0 < number <= len(pages)
@@ -269,7 +269,7 @@ def _dangling(text: str, sources: int) -> list[tuple[int, str]]:
     ]
 
 
-def placed_citations(citations: Sequence[Cited], length: int) -> tuple[list[Cited], int]:
+def placed_citations(citations: Sequence[CitedPage], length: int) -> tuple[list[CitedPage], int]:
     """Return citations with places inside an answer of some length, and how many had none there."""
     good, outside = [], 0
     for c in citations:
