@@ -15,6 +15,8 @@ from sourcebench.records import Packet
 from sourcebench.study import WARC, Study, drop_cut_line
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sourcebench.snapshots import Snapshot
 
 PAGE_SECONDS = 20.0  # of processor time, so that a busy machine fails no page
@@ -53,14 +55,16 @@ def extract_study(
     """
     fetches = _came_back(study)
     drop_cut_line(study.folder / "packets.jsonl")
-    known = _known(study, fetches)
+    frame = study.load("packets")
+    known = _known(frame, fetches)
     missing = {key: row for key, row in fetches.items() if key not in known}
-    if missing:
-        for packet in _with_progress(_extract(study, missing, workers, seconds), missing, progress):
-            study.append("packets", [packet])
-            known[packet["page_id"]] = packet
+    if len(known) < len(frame):  # void packets leave before new ones of the same page come
+        study.save("packets", [known[key] for key in sorted(known)])
+    for packet in _with_progress(_extract(study, missing, workers, seconds), missing, progress):
+        study.append("packets", [packet])
+        known[packet["page_id"]] = packet
     packets = [known[key] for key in sorted(known)]
-    if packets != study.load("packets")["record"].tolist() or not study.has("pages"):
+    if missing or len(known) < len(frame) or not study.has("pages"):
         study.save("packets", packets)  # only if they changed: verdicts on older pages are void
         study.save("pages", [page_row(Packet.from_dict(packet)) for packet in packets])
     counts: dict[str, int] = {}
@@ -77,12 +81,13 @@ def _came_back(study: Study) -> dict[str, dict[str, Any]]:
     return {row["page_id"]: row for row in rows}
 
 
-def _known(study: Study, fetches: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _known(
+    frame: pd.DataFrame, fetches: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
     """Return the packets of earlier runs that still belong to what was fetched.
 
     A page whose reading failed is tried again: the fault may have been the machine's.
     """
-    frame = study.load("packets")
     packets = dict(zip(frame["page_id"], frame["record"], strict=True))
     return {
         key: packet
@@ -104,6 +109,8 @@ def _extract(
     study: Study, missing: Mapping[str, Mapping[str, Any]], workers: int, seconds: float
 ) -> Iterator[dict[str, Any]]:
     """Yield a packet for each missing page, as they come."""
+    if not missing:
+        return
     from multiprocessing import get_context
 
     from pebble import ProcessPool
