@@ -1,6 +1,10 @@
 """The extraction stage: bounded, resumable, nothing lost."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +98,25 @@ def test_a_missing_snapshot_is_a_reason(study):
     (study.folder / WARC).unlink()
     assert extract_study(study) == {"failed": 2}
     assert study.load("pages")["reason"].str.contains("no snapshot").all()
+
+
+def test_a_script_may_call_the_stage_at_its_top_level(study, tmp_path):
+    """Child processes do not run the caller's script again, so no guard is needed in it."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from sourcebench.extract import extract_study\n"
+        "from sourcebench.study import Study\n"
+        f"print(extract_study(Study({str(study.folder)!r}), workers=1))\n",
+        encoding="utf-8",
+    )
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "{'ok': 2}\n", done.stderr[-500:]

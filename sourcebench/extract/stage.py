@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sourcebench.extract.page import extract_page
@@ -21,6 +23,7 @@ PAGE_SECONDS = 20.0  # of processor time, so that a busy machine fails no page
 PATIENCE = 15  # times that, on the clock: a reader that waits for ever ends too
 WORKER_BYTES = 4 * 1024**3  # address space; a page that wants more ends its worker, not the run
 WORKER_PAGES = 200  # then the worker is replaced, so that what libraries leak stays small
+PRELOADED = ("sourcebench.extract.page", "lxml.html", "trafilatura", "py3langid")
 UNDER_WAY = 4  # pages waiting or in work, a worker
 
 
@@ -113,12 +116,16 @@ def _extract(
     from pebble import ProcessPool
 
     context = get_context("forkserver" if hasattr(os, "fork") else "spawn")
-    with ProcessPool(
-        max_workers=min(workers, len(missing)),
-        max_tasks=WORKER_PAGES,
-        initializer=_limit_memory,
-        context=context,
-    ) as pool:
+    context.set_forkserver_preload(list(PRELOADED))
+    with (
+        _caller_left_alone(),
+        ProcessPool(
+            max_workers=min(workers, len(missing)),
+            max_tasks=WORKER_PAGES,
+            initializer=_limit_memory,
+            context=context,
+        ) as pool,
+    ):
         running: dict[Future, Mapping[str, Any]] = {}
         for row, snapshot in _bodies(study, missing):
             if snapshot is None:
@@ -130,6 +137,23 @@ def _extract(
                 yield from _finished(running, seconds)
         while running:
             yield from _finished(running, seconds)
+
+
+@contextmanager
+def _caller_left_alone() -> Iterator[None]:
+    """Keep child processes from running the caller's script once more, which they need nothing of.
+
+    Python has every new process import the main module; a script that calls the stage at its top
+    level would start over in each of them, and the run would never end.
+    """
+    main = vars(sys.modules["__main__"])
+    held = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(held)
 
 
 def _finished(running: dict[Future, Mapping[str, Any]], seconds: float) -> Iterator[dict[str, Any]]:
