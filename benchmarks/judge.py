@@ -210,6 +210,7 @@ def main() -> None:
         print(
             f"wall: {ours:.2f} s for {len(tasks)} calls, {ours / ideal:.2f} x the ideal {ideal:.2f} s"
         )
+        print(f"processor time of ours: {1000 * busy:.1f} ms a call")
         with tempfile.TemporaryDirectory() as folder:
             judge = judge_on(base_url, Path(folder))
             prompts = {group: judge.wording.system(group) for group in GROUPS}

@@ -49,13 +49,13 @@ def excerpt(group: Group, packet: Packet, as_of: date, budget: int) -> Excerpt:
     """
     parts = {"content": _content, "credibility": _credibility, "usability": _usability}[group]
     lines, texts = parts(packet, as_of, budget)
-    blocks, flags = ["\n".join(line for line in lines if line)], []
+    fields, found = plain("\n".join(line for line in lines if line))
+    blocks, flags = [fields], [*found]
     for title, text, room in texts:
         shown, found = _text_block(title, text, room)
         blocks.append(shown)
         flags += found
-    safe, found = plain("\n\n".join(block for block in blocks if block))
-    return Excerpt(safe, tuple(dict.fromkeys([*flags, *found])))
+    return Excerpt("\n\n".join(filter(None, blocks)), tuple(dict.fromkeys(flags)))
 
 
 def _content(packet: Packet, as_of: date, budget: int):

@@ -157,7 +157,7 @@ def answer_figure(
         rows.append({"system": system, "name": name, **point("x", x), **point("y", y)})
     points = pd.DataFrame(rows, columns=POINT)
     note = claim_text(system_correlation(points["x"], points["y"]))
-    title = f"Figure 2. Answers and sources, reasoning: {study.label}"
+    title = f"Figure 2. Answers and sources, reasoning: {study.label}; judge: {judge_name(study)}"
     figure = scatter(points, title, "weighted source score", NAMES[measure], note)
     return figure, points
 
@@ -186,5 +186,5 @@ def slope_table(study: Study, sources: pd.DataFrame, answers: pd.DataFrame) -> P
         "whole system or a whole question better cancels out. Perspective diversity is a perplexity: "
         "lower is better, so a falling slope means better answers."
     )
-    title = f"Do better sources go with better answers? {study.label}"
+    title = f"Do better sources go with better answers? {study.label}; judge: {judge_name(study)}"
     return PaperTable("table-07-slope", title, pd.DataFrame(rows), pd.DataFrame(cells), note)

@@ -73,5 +73,5 @@ def category_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.Dat
     few = [not enough(n, of) for n, of in zip(long["n"], long["expected"], strict=True)]
     drawn = long.copy()
     drawn.loc[few, ["value", "low", "high"]] = NAN
-    title = f"Weighted score by intent: {study.label}"
+    title = f"Weighted score by intent: {study.label}; judge: {judge_name(study)}"
     return profile(drawn, title, "weighted score"), long
