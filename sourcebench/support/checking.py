@@ -194,3 +194,30 @@ def corrected_support(frame: pd.DataFrame, *, transported: bool = True) -> pd.Da
         e = rogan_gladen(share, *rates)
         rows.append({"rg_value": e.value, "rg_low": e.low, "rg_high": e.high, "rg_note": e.note})
     return pd.concat([table, pd.DataFrame(rows)], axis=1)
+
+
+def support_by_labels(
+    support: Support, labels: pd.DataFrame, annotator: str | None = None
+) -> Support:
+    """Return what the labels say in the place of the verifier, to be counted in the same way.
+
+    Statements without a label are left out. Only the rule `cited` has a meaning: labels of the cited pages
+    together say nothing of other pages. `no_source` becomes `uncited`, `not_applicable` `unreachable`.
+    """
+    joint = labels[labels["page_id"].isna()]
+    if annotator is not None:
+        joint = joint[joint["annotator"] == annotator]
+    joint = joint.assign(claim_id=joint["statement"].map(claim_id))
+    told = joint.drop_duplicates([*KEY, "claim_id"])[[*KEY, "claim_id", "verdict"]]
+    words = {"no_source": "uncited", "not_applicable": "unreachable", "cant_tell": "unresolved"}
+    rows = support.statements.merge(told, on=[*KEY, "claim_id"], how="inner")
+    rows["cited"] = rows["verdict"].replace(words)
+    rows["any"] = "unresolved"
+    seen = ~rows["cited"].isin([*UNKNOWN, "uncited"])
+    counts = rows.assign(reachable=seen).groupby(KEY)["reachable"].sum().reset_index()
+    responses = support.responses.drop(columns="reachable").merge(counts, on=KEY, how="left")
+    responses["reachable"] = responses["reachable"].fillna(0).astype(int)
+    statements = rows.drop(columns="verdict")
+    return Support(
+        responses, statements, support.pairs.iloc[:0], support.urls, annotator or "labels"
+    )

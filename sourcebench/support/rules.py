@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
+from sourcebench.judge.relevance import Embedder
 from sourcebench.language import text_language
 from sourcebench.records import Check, Packet
 from sourcebench.support.lexis import (
@@ -27,8 +30,11 @@ from sourcebench.support.lexis import (
 )
 from sourcebench.support.passages import Passages, stands_in
 
-RULES_VERSION = "1"
+Cosines = np.ndarray | None
+RULES_VERSION = "2"
 _CANDIDATES = 12  # sentences of a page that are looked at for one statement
+_PASSAGE = 3  # sentences before and after that one which make up a passage
+_EMBEDDED = 400  # sentences of a page that embeddings are made of
 _QUOTE = 400  # characters of evidence
 # A page that hands out verdicts is not evidence of anything.
 PLANTED = re.compile(r"[\"']?verdict[\"']?\s*[:=]\s*[\"']?\w*support|statement[^.\n]{0,40}\bis supported by this", re.I)  # fmt: skip
@@ -40,20 +46,23 @@ class Thresholds:
 
     `supported` and `partly` are lines on the score of the best passage, `contradicted` is the share
     of a statement's words that a passage must hold before another figure, name or negation in it
-    counts against the statement. The first was chosen by cross-validation over the questions of
-    ExpertQA (see benchmarks/expertqa.py).
+    counts against the statement. The first was chosen on the questions of ExpertQA, and so were those of
+    `SEMANTIC`, which go with embeddings (see benchmarks/expertqa.py for cross-validated figures).
     """
 
-    supported: float = 0.5
-    partly: float = 0.3
+    supported: float = 0.36
+    partly: float = 0.2
     contradicted: float = 0.75
 
 
-class Match(NamedTuple):
-    """How well one passage fits a statement.
+SEMANTIC = Thresholds(supported=0.43, partly=0.3)
 
-    `words` is the share of the statement's weighted words in the passage, `pairs` that of its
-    neighbouring words, `conflict` names what the passage says otherwise.
+
+class Match(NamedTuple):
+    """How well one place of a page fits a statement.
+
+    `words` is the share of the statement's weighted words in the sentence or its neighbours, `pairs`
+    that of its neighbouring words in the passage around; `conflict` names what the place says otherwise.
     """
 
     score: float
@@ -90,30 +99,59 @@ class Claim:
 
 @dataclass
 class RulesVerifier:
-    """Verifies offline; satisfies `sourcebench.records.Verifier`."""
+    """Verifies offline; satisfies `sourcebench.records.Verifier`.
+
+    Parameters
+    ----------
+    name
+        The verifier's name.
+    thresholds
+        Where the lines are drawn.
+    embedder
+        Maps a list of texts to the unit-length rows of their embeddings. With it, passages that say the
+        same in other words are found too; see `sourcebench.judge.embedding.load_embedder`.
+    """
 
     name: str = "rules"
     thresholds: Thresholds = Thresholds()
+    embedder: Embedder | None = None
 
     def version(self) -> str:
         """Return what identifies the rules and their thresholds."""
-        known = f"{RULES_VERSION} {self.thresholds}"
+        known = f"{RULES_VERSION} {self.thresholds} {self.embedder is not None}"
         return f"rules-{hashlib.sha256(known.encode()).hexdigest()[:8]}"
 
     def check(self, statements: Sequence[str], packet: Packet) -> list[Check]:
         """Return one check for each statement; the page is read once."""
         passages = Passages(packet.text)
         planted = ("planted_verdict",) if PLANTED.search(packet.text) else ()
-        return [self._check(s, passages, packet.language, planted) for s in statements]
+        near = self._cosines(statements, passages)
+        return [
+            self._check(s, passages, packet.language, planted, cosines)
+            for s, cosines in zip(statements, near, strict=True)
+        ]
+
+    def _cosines(self, statements: Sequence[str], passages: Passages) -> Iterator[Cosines]:
+        """Yield the similarity of each statement to the first sentences of a page, or None."""
+        if self.embedder is None or not passages.spans or not statements:
+            yield from [None] * len(statements)
+            return
+        shown = [passages.shown(place) for place in range(min(len(passages.spans), _EMBEDDED))]
+        yield from np.asarray(self.embedder(list(statements))) @ np.asarray(self.embedder(shown)).T
 
     def _check(
-        self, statement: str, passages: Passages, language: str, planted: tuple[str, ...]
+        self,
+        statement: str,
+        passages: Passages,
+        language: str,
+        planted: tuple[str, ...],
+        cosines: Cosines,
     ) -> Check:
         """Return the check of one statement."""
         claim = Claim.of(statement)
         if not claim.weights:
             return Check("cant_tell", reason="no content words", flags=planted)
-        match = best_match(claim, passages, self.thresholds)
+        match = best_match(claim, passages, self.thresholds, cosines)
         if match is None or match.score < self.thresholds.partly:
             other = _other_language(statement, passages.text, language)
             if other:
@@ -127,28 +165,56 @@ class RulesVerifier:
         return Check(verdict, quote, stands_in(quote, passages.text), reason=reason, flags=planted)
 
 
-def best_match(claim: Claim, passages: Passages, t: Thresholds) -> Match | None:
-    """Return the passage of one or three sentences that fits a statement best, or None."""
+def best_match(
+    claim: Claim, passages: Passages, t: Thresholds, cosines: Cosines = None
+) -> Match | None:
+    """Return the place of a page that fits a statement best, or None.
+
+    With `cosines` the score is the mean of the three best similarities, and word pairs for a third.
+    """
+    places = passages.best(claim.text, _CANDIDATES)
+    if cosines is not None:
+        top = np.argsort(-cosines, kind="stable")[:3]
+        places = list(dict.fromkeys([*places, *(int(place) for place in top)]))
     found = [
-        _match(claim, passages, place, around, t)
-        for place in passages.best(claim.text, _CANDIDATES)
-        for around in (0, 1)
-        if not PLANTED.search(passages.shown(place, around))
+        _match(claim, passages, place, t)
+        for place in places
+        if not PLANTED.search(passages.shown(place))
     ]
+    if cosines is not None:
+        near = float(np.clip(cosines[top].mean(), 0, 1))
+        return max(
+            (m._replace(score=(2 * near + m.pairs) / 3) for m in found),
+            key=lambda m: (m.score + m.words, -m.around, -m.place),
+            default=None,
+        )
     there = [match for match in found if match.words > 0]
-    return max(there, key=lambda m: (m.score, -m.around, -m.place), default=None)
+    return max(there, key=lambda m: (m.score + m.words, -m.around, -m.place), default=None)
 
 
-def _match(claim: Claim, passages: Passages, place: int, around: int, t: Thresholds) -> Match:
-    """Compare a statement with one passage."""
+def _match(claim: Claim, passages: Passages, place: int, t: Thresholds) -> Match:
+    """Compare a statement with the passage around one sentence.
+
+    Words in a row weigh twice as much as words: the mere words of a statement are found in any text on
+    its topic. The evidence is the sentence, with its neighbours where they add words.
+    """
+    near, wide = (_stems(passages, place, around) for around in (1, _PASSAGE))
+    joined, held = (
+        (len(claim.pairs & pairs(wide)) / len(claim.pairs), share(claim.weights, wide))
+        if claim.pairs
+        else (share(claim.weights, wide),) * 2
+    )
+    alone, beside = share(claim.weights, passages.stems[place]), share(claim.weights, near)
+    around = int(beside > alone)
     text = passages.shown(place, around)
+    conflict = _conflict(claim, text, alone, t, around)
+    return Match((held + 2 * joined) / 3, max(alone, beside), joined, place, around, conflict)
+
+
+def _stems(passages: Passages, place: int, around: int) -> list[str]:
+    """Return the stems of a sentence and its neighbours."""
     first, last = max(place - around, 0), place + around + 1
-    stems = [s for sentence in passages.stems[first:last] for s in sentence]
-    held = share(claim.weights, stems)
-    joined = len(claim.pairs & pairs(stems)) / len(claim.pairs) if claim.pairs else held
-    conflict = _conflict(claim, text, held, t, around)
-    score = (2 * held + joined) / 3
-    return Match(score, held, joined, place, around, conflict)
+    return [s for sentence in passages.stems[first:last] for s in sentence]
 
 
 def _conflict(claim: Claim, text: str, held: float, t: Thresholds, around: int) -> str:

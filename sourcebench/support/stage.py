@@ -57,8 +57,12 @@ def make_verifier(study: Study, name: str | None = None, **options: Any) -> Veri
         from sourcebench.support.llm import LLMVerifier
 
         return LLMVerifier(make_judge(study, name, **options))
-    from sourcebench.support.rules import RulesVerifier
+    from sourcebench.support.rules import SEMANTIC, RulesVerifier
 
+    if tokenizer := table.get("embedder"):
+        from sourcebench.judge.embedding import load_embedder
+
+        return RulesVerifier(name, SEMANTIC, load_embedder(tokenizer))
     return RulesVerifier(name)
 
 
