@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sourcebench.bootstrap import (
+from sourcebench.statistics.bootstrap import (
     SCORES,
     QuerySums,
     bootstrap_intervals,
     closed_form,
     query_sums,
 )
-from sourcebench.moments import add_sums, estimate, merge, moments, reduce_sources
-from sourcebench.simulate import synthetic_queries, synthetic_sources
+from sourcebench.statistics.moments import add_sums, estimate, merge, moments, reduce_sources
+from sourcebench.statistics.simulate import synthetic_queries, synthetic_sources
 
 TARGETS = {"scipy.stats.bootstrap": 20, "arch": 4, "pandas loop": 400}
 PANDAS_SHARE = 100  # the pandas loop runs a hundredth of the resamples and is scaled up

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from sourcebench.bootstrap import (
+from sourcebench.statistics.bootstrap import (
     QuerySums,
     bootstrap_intervals,
     max_t,
@@ -22,15 +22,24 @@ from sourcebench.bootstrap import (
     resample_counts,
     resampled_sums,
 )
-from sourcebench.correction import label_corrected_mean, label_corrected_means, rectified_mean
-from sourcebench.correlate import (
+from sourcebench.statistics.correction import (
+    label_corrected_mean,
+    label_corrected_means,
+    rectified_mean,
+)
+from sourcebench.statistics.correlate import (
     critical_r,
     fixed_effects_slope,
     jackknife_interval,
     pearson,
 )
-from sourcebench.intervals import METRIC_LIMITS, WEIGHTED_LIMITS, cluster_mean, ratio_estimate
-from sourcebench.simulate import paper_like_means, synthetic_queries, synthetic_sources
+from sourcebench.statistics.intervals import (
+    METRIC_LIMITS,
+    WEIGHTED_LIMITS,
+    cluster_mean,
+    ratio_estimate,
+)
+from sourcebench.statistics.simulate import paper_like_means, synthetic_queries, synthetic_sources
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "coverage.md"
 

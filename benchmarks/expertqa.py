@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import cluster_mean
+from sourcebench.statistics.intervals import cluster_mean
 from sourcebench.support import load_support, verify_study
 from sourcebench.support.checking import (
     balanced_accuracy,

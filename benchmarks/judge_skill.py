@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sourcebench.agreement import agreement_table, best_constant_error, match_labels
 from sourcebench.extract import extract_page
 from sourcebench.judge.rules import RulesJudge, thresholds
 from sourcebench.records import Packet, Query
 from sourcebench.rubric import BY_CODE, GROUPS
+from sourcebench.statistics.agreement import agreement_table, best_constant_error, match_labels
 from sourcebench.study import Study
 
 COLUMNS = ["items", "mae", "bias", "exact", "within_one", "qwk", "best_constant", "skill"]

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sourcebench.fetch import fetch_study
-from sourcebench.localweb import serve_web
+from sourcebench.fetch.localweb import serve_web
 from sourcebench.pipeline import run_stages
 from sourcebench.rubric import QUERY_LEVEL
 from sourcebench.sections.alignment import alignment_table, judged_and_labelled

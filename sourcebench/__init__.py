@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "audit.table": ["audit_table", "read_leaderboard", "run_audit"],
-        "correlate": ["metric_correlations"],
+        "statistics.correlate": ["metric_correlations"],
         "figures": ["confusion", "save_figure"],
         "audit.findings": ["findings_html", "findings_markdown", "findings_text"],
         "published": ["load_published", "published_table"],

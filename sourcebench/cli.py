@@ -159,7 +159,7 @@ def check(study: Path, figures, build) -> None:
 @clear_errors
 def import_(answers: Path, study: Path, base, title, check: bool, replace: bool, **options) -> None:
     """Add a file, or folder of raw replies, with answers and cited addresses to a study."""
-    from sourcebench.importing import check_answers, import_answers
+    from sourcebench.collect.importing import check_answers, import_answers
     from sourcebench.study import Study
 
     if base is not None and (study / "study.toml").exists():
@@ -194,7 +194,7 @@ def _reading(
     system, add_queries: bool, category, keep_broken: bool, fields: tuple[str, ...]
 ) -> dict:
     """Return how an import reads its file."""
-    from sourcebench.answerfile import Rules
+    from sourcebench.collect.answerfile import Rules
 
     for field in fields:
         if "=" not in field:
@@ -215,8 +215,8 @@ def submission(file: Path) -> None:
     """Check a submission to the public SourceBench leaderboard by its contract."""
     import json
 
+    from sourcebench.collect.submission import check_submission
     from sourcebench.study import read_text
-    from sourcebench.submission import check_submission
 
     faults, advice = check_submission(json.loads(read_text(file)))
     for kind, lines in (("fault", faults), ("advice", advice)):
@@ -259,7 +259,7 @@ def sample(study: Path) -> None:
 @clear_errors
 def new(folder: Path, systems: tuple[str, ...], **options) -> None:
     """Make a study from a template, and say what to run next."""
-    from sourcebench.templates import new_study
+    from sourcebench.collect.templates import new_study
 
     click.echo(f"next: {new_study(folder, systems=systems or None, **options)}")
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pandas as pd
 
-from sourcebench.intervals import MIN_COVERAGE
 from sourcebench.latex import DASH, tex, to_latex
+from sourcebench.statistics.intervals import MIN_COVERAGE
 from sourcebench.study import write_atomic
 
 SHORT = 24  # letters of a text that is not broken between words

@@ -84,7 +84,7 @@ def _read(path: Path) -> list[dict[str, str]]:
 def _fetch(study: Study, pages: list[dict[str, str]]) -> None:
     """Fetch every cited page from the web as served on this machine, one after the other."""
     from sourcebench.fetch import fetch_study
-    from sourcebench.localweb import serve_web
+    from sourcebench.fetch.localweb import serve_web
 
     noon = datetime.combine(study.settings.as_of, time(12), tzinfo=UTC)
     with serve_web(pages, study.folder / "web") as resolver:

@@ -84,7 +84,7 @@ def _score_one(sources: pd.DataFrame, judgments: pd.DataFrame, judge: str) -> pd
     """Join one judge's verdicts to the sources and say for each source what became of it."""
     import pandas as pd
 
-    from sourcebench.intervals import weighted_score
+    from sourcebench.statistics.intervals import weighted_score
 
     rows = sources.assign(judge=judge)
     gaps = pd.DataFrame(index=rows.index)

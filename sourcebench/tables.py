@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sourcebench.intervals import MIN_COVERAGE, Estimate, cluster_mean
 from sourcebench.render import DASH, Saved, estimate_cell, interval, rounded, save_table
 from sourcebench.rubric import CODES
+from sourcebench.statistics.intervals import MIN_COVERAGE, Estimate, cluster_mean
 
 if TYPE_CHECKING:
-    from sourcebench.correlate import SystemCorrelation
+    from sourcebench.statistics.correlate import SystemCorrelation
     from sourcebench.study import Study
 
 COLUMNS = (*CODES, "average", "weighted")

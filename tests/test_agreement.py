@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sourcebench.agreement import (
+from sourcebench.statistics.agreement import (
     agreement,
     agreement_table,
     best_constant_error,
@@ -17,7 +17,7 @@ from sourcebench.agreement import (
     panel_ceiling,
     quadratic_kappa,
 )
-from sourcebench.correction import (
+from sourcebench.statistics.correction import (
     any_source_rate,
     cochran_q,
     judge_rates,
@@ -26,7 +26,7 @@ from sourcebench.correction import (
     rectified_mean,
     rogan_gladen,
 )
-from sourcebench.intervals import PROPORTION_LIMITS, ratio_estimate
+from sourcebench.statistics.intervals import PROPORTION_LIMITS, ratio_estimate
 
 TABLE = np.array(
     [[10, 2, 1, 0, 0], [3, 12, 4, 1, 0], [1, 3, 20, 6, 1], [0, 1, 5, 30, 9], [0, 0, 1, 8, 40]]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourcebench import moments as mo
-from sourcebench.bootstrap import (
+from sourcebench.rubric import WEIGHTS
+from sourcebench.statistics import moments as mo
+from sourcebench.statistics.bootstrap import (
     best_claim,
     bootstrap_intervals,
     cluster_mean,
@@ -28,8 +29,7 @@ from sourcebench.bootstrap import (
     shared_queries,
     weighted_score,
 )
-from sourcebench.intervals import METRIC_LIMITS, korn_graubard, ratio_estimate, wilson
-from sourcebench.rubric import WEIGHTS
+from sourcebench.statistics.intervals import METRIC_LIMITS, korn_graubard, ratio_estimate, wilson
 
 FIXTURE_A = pd.DataFrame(
     {"query_id": list("112333"), "weighted": [80.0, 100.0, 60.0, 90.0, 70.0, 100.0]}

@@ -15,9 +15,9 @@ import requests
 from provider import Said, serving
 
 from sourcebench.collect import CollectingStopped, collect_study, describe_plans, plan_study
-from sourcebench.costs import answer_cost
-from sourcebench.recorded import read_recordings
-from sourcebench.recordings import Recordings, recording_file
+from sourcebench.collect.costs import answer_cost
+from sourcebench.collect.recorded import read_recordings
+from sourcebench.collect.recordings import Recordings, recording_file
 from sourcebench.study import Study, StudyError
 
 REPLIES = Path(__file__).parent / "data" / "replies"

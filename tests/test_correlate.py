@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sourcebench.correlate import (
+from sourcebench.rubric import CODES
+from sourcebench.statistics.correlate import (
     answer_source_cells,
     bivariate_normal_cdf,
     clustered_pearson,
@@ -19,7 +20,6 @@ from sourcebench.correlate import (
     polychoric,
     system_correlation,
 )
-from sourcebench.rubric import CODES
 
 # SourceBench's Tables 8 (share of cited pages in Google, weighted score) and 6 (exact match).
 OVERLAP = pd.Series([15.99, 27.53, 29.67, 20.95, 23.5, 31.96, 40, 44.66, 55.45, 28.4, 37.1])

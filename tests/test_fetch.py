@@ -19,12 +19,12 @@ from servers import play, raw, redirect, reply, reset, script_of, serve_tls, sil
 from warcio.archiveiterator import ArchiveIterator
 
 from sourcebench.fetch import fetch_study
-from sourcebench.fetchlog import cited_pages, fetched_pages
+from sourcebench.fetch.fetchlog import cited_pages, fetched_pages
+from sourcebench.fetch.visits import retry_after
 from sourcebench.selection import selected_sources
 from sourcebench.snapshots import Snapshot, decoded_body, read_snapshots
 from sourcebench.study import WARC, Study, StudyError
 from sourcebench.urls import page_id, site
-from sourcebench.visits import retry_after
 
 TOML = 'title = "x"\nkind = "synthetic"\nlicence = "CC0-1.0"\nas_of = 2026-01-01\ntop_k = 50\n'
 HTML = {"Content-Type": "text/html; charset=utf-8"}

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sourcebench.answerfile import Rules, read_answers
-from sourcebench.importing import check_answers, import_answers
+from sourcebench.collect.answerfile import Rules, read_answers
+from sourcebench.collect.importing import check_answers, import_answers
 from sourcebench.study import Study, StudyError
 
 TOML = 'title = "T"\nkind = "synthetic"\nlicence = "CC0-1.0"\nas_of = 2026-01-01\n'

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sourcebench.addresses import Failure
 from sourcebench.fetch import fetch_study
-from sourcebench.localweb import serve_web
+from sourcebench.fetch.addresses import Failure
+from sourcebench.fetch.localweb import serve_web
+from sourcebench.fetch.web import Web
 from sourcebench.study import Study
-from sourcebench.web import Web
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from sourcebench.collect.pacing import Pace, ProviderStopped, ask_patiently, asked_wait
 from sourcebench.engines.wire import EngineError, Exchange
-from sourcebench.pacing import Pace, ProviderStopped, ask_patiently, asked_wait
 
 
 class Clock:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sourcebench.power import (
+from sourcebench.statistics.power import (
     detectable_difference,
     difference_sd,
     power_of,
@@ -11,8 +11,8 @@ from sourcebench.power import (
     power_table,
     queries_needed,
 )
-from sourcebench.ranks import compare_all
-from sourcebench.simulate import synthetic_queries, synthetic_sources
+from sourcebench.statistics.ranks import compare_all
+from sourcebench.statistics.simulate import synthetic_queries, synthetic_sources
 
 
 @pytest.mark.parametrize(

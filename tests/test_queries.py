@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from sourcebench import queries as module
-from sourcebench.queries import public_queries, read_queries
+from sourcebench.collect import queries as module
+from sourcebench.collect.queries import public_queries, read_queries
 from sourcebench.schema import CATEGORIES, TABLES
 from sourcebench.study import StudyError, check_table, to_frame
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sourcebench.answerfile import Rules
-from sourcebench.importing import check_answers, import_answers
-from sourcebench.publicfiles import public_collection
-from sourcebench.recognise import read_any
-from sourcebench.study import Study, StudyError
-from sourcebench.submission import (
+from sourcebench.collect.answerfile import Rules
+from sourcebench.collect.importing import check_answers, import_answers
+from sourcebench.collect.publicfiles import public_collection
+from sourcebench.collect.recognise import read_any
+from sourcebench.collect.submission import (
     PLACEHOLDER,
     answer_url_bundle,
     check_submission,
     endpoint_submission,
 )
+from sourcebench.study import Study, StudyError
 from sourcebench.urls import page_id
 
 REPLIES = Path(__file__).parent / "data" / "replies"

@@ -5,9 +5,9 @@ import gzip
 import pytest
 from servers import play, redirect, reply, reset, silent, stream
 
-from sourcebench.addresses import Failure
-from sourcebench.robots import Robots
-from sourcebench.web import Web
+from sourcebench.fetch.addresses import Failure
+from sourcebench.fetch.robots import Robots
+from sourcebench.fetch.web import Web
 
 RULES = b"""User-agent: *
 Disallow: /private

@@ -8,8 +8,8 @@ import pytest
 from warcio.warcwriter import WARCWriter
 
 from sourcebench.fetch import fetch_study
-from sourcebench.fetchlog import fetched_pages
-from sourcebench.saved import import_pages
+from sourcebench.fetch.fetchlog import fetched_pages
+from sourcebench.fetch.saved import import_pages
 from sourcebench.study import WARC, Study
 from sourcebench.urls import page_id
 

@@ -15,7 +15,6 @@ import pytest
 
 import sourcebench as sb
 from sourcebench.figures import heatmap
-from sourcebench.intervals import Estimate, missing_bounds
 from sourcebench.measures import measure_answers
 from sourcebench.render import estimate_cell
 from sourcebench.rubric import CODES, QUERY_LEVEL
@@ -23,6 +22,7 @@ from sourcebench.score import score_study
 from sourcebench.sections.alignment import labelled_sources
 from sourcebench.sections.leaderboard import ranking
 from sourcebench.sections.links import published_points
+from sourcebench.statistics.intervals import Estimate, missing_bounds
 from sourcebench.study import Study
 from sourcebench.tables import claim_text
 from sourcebench.urls import page_id
@@ -366,7 +366,7 @@ def test_three_points_never_have_no_doubt(shared):
 
 def sb_correlation(x, y):
     """Return the correlation over systems."""
-    from sourcebench.correlate import system_correlation
+    from sourcebench.statistics.correlate import system_correlation
 
     return system_correlation(x, y)
 

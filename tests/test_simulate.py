@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sourcebench.intervals import cluster_mean
 from sourcebench.rubric import CODES
-from sourcebench.simulate import paper_like_means, synthetic_queries, synthetic_sources
+from sourcebench.statistics.intervals import cluster_mean
+from sourcebench.statistics.simulate import paper_like_means, synthetic_queries, synthetic_sources
 
 
 def simulate(seed=0, queries=100, **options):

@@ -5,7 +5,7 @@ import math
 import pytest
 from supportstudy import Told, page, support_study
 
-from sourcebench.intervals import cluster_mean
+from sourcebench.statistics.intervals import cluster_mean
 from sourcebench.support import load_support, verify_study
 from sourcebench.support.measures import (
     any_source_inflation,

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sourcebench.survey import overlap, read_recording, survey
+from sourcebench.collect.survey import overlap, read_recording, survey
 
 BENCHMARK = {
     "Datura": "datura_horizon_web_results.jsonl",

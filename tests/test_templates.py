@@ -5,10 +5,10 @@ from datetime import date
 import pytest
 
 from sourcebench.collect import plan_study
+from sourcebench.collect.templates import JUDGES, TEMPLATES, new_study
 from sourcebench.engines.presets import PRESETS
 from sourcebench.engines.settings import check_settings
 from sourcebench.study import Study, StudyError
-from sourcebench.templates import JUDGES, TEMPLATES, new_study
 
 QUERIES = "text,category\nIs it so?,factual\nWhy?,reasoning\n"
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebench.turns import Turns
+from sourcebench.fetch.turns import Turns
 
 
 def test_one_at_a_time_and_a_pause():

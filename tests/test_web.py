@@ -10,8 +10,8 @@ import pytest
 from requests.cookies import RequestsCookieJar
 from servers import play, raw, redirect, reply, reset, serve_tls, silent, stream
 
-from sourcebench.addresses import Failure, find_addresses, is_public, look_up_in_time
-from sourcebench.web import Web, redirect_target
+from sourcebench.fetch.addresses import Failure, find_addresses, is_public, look_up_in_time
+from sourcebench.fetch.web import Web, redirect_target
 
 HTML = {"Content-Type": "text/html"}
 

@@ -15,7 +15,7 @@ def leverage(values: pd.Series) -> pd.Series:
 
 def carrying_system(x: pd.Series, y: pd.Series) -> str:
     """Return the system without which the correlation of two columns is weakest."""
-    from sourcebench.correlate import pearson
+    from sourcebench.statistics.correlate import pearson
 
     return min(x.index, key=lambda row: abs(pearson(x.drop(row), y.drop(row))))
 
@@ -39,7 +39,7 @@ def check_one_system(
     list of Finding
         None if the correlation stays above its critical value whichever system is left out.
     """
-    from sourcebench.correlate import system_correlation
+    from sourcebench.statistics.correlate import system_correlation
 
     whole = system_correlation(x, y, level=level)
     if whole.claim.holds:
@@ -67,7 +67,7 @@ def check_one_system(
 
 def _described(result, x: pd.Series, y: pd.Series) -> str:
     """Describe a correlation with its exact p-values and interval."""
-    from sourcebench.correlate import exact_orders
+    from sourcebench.statistics.correlate import exact_orders
 
     orders = exact_orders(x.to_numpy(float), y.to_numpy(float))
     return (

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from sourcebench.audit.grim import NearFit, Printed, near_ns, possible_sums, read_printed
-from sourcebench.intervals import weighted_score
 from sourcebench.published import printed_table
 from sourcebench.rubric import CODES, SCALE
 from sourcebench.schema import CATEGORIES
+from sourcebench.statistics.intervals import weighted_score
 
 MARK = "synthetic"
 REASON = "synthetic: reconstructed from printed means"

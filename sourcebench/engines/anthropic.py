@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_message, fault_reply
 from sourcebench.engines.mentions import (
     Source,
@@ -19,7 +20,6 @@ from sourcebench.engines.mentions import (
 )
 from sourcebench.engines.streams import whole_reply
 from sourcebench.engines.wire import Exchange, Http, decode, opened, send
-from sourcebench.replies import Reply
 
 URL = "https://api.anthropic.com/v1"
 VERSION = "2023-06-01"

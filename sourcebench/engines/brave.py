@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, items, obj, said, searched, text_of
 from sourcebench.engines.wire import Exchange, Http, opened, send
-from sourcebench.replies import Reply
 
 URL = "https://api.search.brave.com/res/v1"
 KEYS = ("BRAVE_API_KEY",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.anchors import anchored
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import (
@@ -18,7 +19,6 @@ from sourcebench.engines.mentions import (
 )
 from sourcebench.engines.streams import whole_reply
 from sourcebench.engines.wire import Opened, opened
-from sourcebench.replies import Reply
 
 
 def open_chat(raw: Any) -> tuple[Opened, dict[str, Any], Reply | None]:

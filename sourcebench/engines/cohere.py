@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, answered, items, obj, text_of, tokens, whole
 from sourcebench.engines.wire import opened
-from sourcebench.replies import Reply
 
 
 def parse(raw: Any) -> Reply:

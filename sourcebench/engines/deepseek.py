@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines import brave, chat, exa, gensee, google, responses, tavily
 from sourcebench.engines.markers import marked
 from sourcebench.engines.mentions import (
@@ -20,7 +21,6 @@ from sourcebench.engines.mentions import (
     text_of,
 )
 from sourcebench.engines.wire import Exchange, Http, Opened, bearer, decode, opened, send
-from sourcebench.replies import Reply
 
 URL = "https://api.deepseek.com"
 KEYS = ("DEEPSEEK_API_KEY",)

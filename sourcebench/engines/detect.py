@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.mentions import items, obj, text_of
 from sourcebench.engines.streams import whole_reply
 from sourcebench.engines.wire import opened
-from sourcebench.replies import Reply
 
 
 def parse_any(raw: Any, *, engine: str | None = None) -> Reply:

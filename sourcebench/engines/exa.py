@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, answered, items, obj, searched, text_of
 from sourcebench.engines.tavily import contents
 from sourcebench.engines.wire import Exchange, Http, opened, send
-from sourcebench.replies import Reply
 
 URL = "https://api.exa.ai"
 KEYS = ("EXA_API_KEY",)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.mentions import failed, items, obj, text_of
 from sourcebench.engines.wire import Opened
-from sourcebench.replies import Reply
 
 _LONGEST = 300
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.anchors import from_utf8
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import (
@@ -23,7 +24,6 @@ from sourcebench.engines.mentions import (
 )
 from sourcebench.engines.streams import whole_reply
 from sourcebench.engines.wire import EngineError, Exchange, Http, Opened, opened, send
-from sourcebench.replies import Reply
 
 URL = "https://generativelanguage.googleapis.com/v1beta"
 REDIRECTOR = "vertexaisearch.cloud.google.com"

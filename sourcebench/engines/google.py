@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_message, fault_reply
 from sourcebench.engines.mentions import (
     Source,
@@ -17,7 +18,6 @@ from sourcebench.engines.mentions import (
     whole,
 )
 from sourcebench.engines.wire import Exchange, Http, opened, send
-from sourcebench.replies import Reply
 
 URLS = {
     "custom": "https://www.googleapis.com/customsearch/v1",

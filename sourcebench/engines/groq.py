@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat
 from sourcebench.engines.mentions import (
     Source,
@@ -16,7 +17,6 @@ from sourcebench.engines.mentions import (
     text_links,
     text_of,
 )
-from sourcebench.replies import Reply
 
 
 def parse(raw: Any) -> Reply:

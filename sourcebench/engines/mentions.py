@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sourcebench.collect.replies import Citation, Reply
 from sourcebench.engines.addresses import cited_url, iso_date, plain_title, source_key
 from sourcebench.intext import links
-from sourcebench.replies import Citation, Reply
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, answered, items, obj, said, text_of, tokens
 from sourcebench.engines.wire import opened
-from sourcebench.replies import Reply
 
 
 def parse(raw: Any) -> Reply:

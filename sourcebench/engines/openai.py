@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat, responses
 from sourcebench.engines.mentions import answered, text_links
 from sourcebench.engines.wire import Exchange, Http, bearer, send
-from sourcebench.replies import Reply
 
 URL = "https://api.openai.com/v1"
 KEYS = ("OPENAI_API_KEY",)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat, responses
 from sourcebench.engines.markers import marked
 from sourcebench.engines.mentions import Source, answered, items, text_links, text_of, texts
 from sourcebench.engines.wire import Exchange, Http, bearer, send
-from sourcebench.replies import Reply
 
 URL = "https://api.perplexity.ai"
 KEYS = ("PERPLEXITY_API_KEY",)

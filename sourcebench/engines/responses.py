@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.anchors import anchored
 from sourcebench.engines.faults import fault_message, fault_reply
 from sourcebench.engines.markers import marked
@@ -23,7 +24,6 @@ from sourcebench.engines.mentions import (
 )
 from sourcebench.engines.streams import whole_reply
 from sourcebench.engines.wire import opened
-from sourcebench.replies import Reply
 
 _STATUS = {"completed": "ok", "incomplete": "incomplete", "failed": "error", "cancelled": "error"}
 _LEAKED = "\ue200"  # private-use character around citation markup that a model leaks into its text

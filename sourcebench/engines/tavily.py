@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, items, obj, said, searched, text_of
 from sourcebench.engines.wire import Exchange, Http, bearer, opened, send
-from sourcebench.replies import Reply
 
 URL = "https://api.tavily.com"
 KEYS = ("TAVILY_API_KEY",)

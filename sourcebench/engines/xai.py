@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat, responses
 from sourcebench.engines.anchors import anchored
 from sourcebench.engines.faults import fault_reply
@@ -22,7 +23,6 @@ from sourcebench.engines.mentions import (
     whole,
 )
 from sourcebench.engines.wire import Exchange, Http, bearer, opened, send
-from sourcebench.replies import Reply
 
 URL = "https://api.x.ai/v1"
 KEYS = ("XAI_API_KEY",)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.markers import marked
 from sourcebench.engines.mentions import Source, answered, items, obj, said, searched, text_of
 from sourcebench.engines.wire import opened
-from sourcebench.replies import Reply
 
 
 def parse(raw: Any) -> Reply:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sourcebench.agreement import (
+from sourcebench.render import DASH, interval, rounded
+from sourcebench.rubric import CODES, QUERY_LEVEL
+from sourcebench.statistics.agreement import (
     Agreement,
     agreement,
     intraclass_correlations,
@@ -12,10 +14,8 @@ from sourcebench.agreement import (
     ordinal_alpha,
     panel_ceiling,
 )
-from sourcebench.correction import Heterogeneity, label_corrected_means
-from sourcebench.intervals import cluster_mean, weighted_score
-from sourcebench.render import DASH, interval, rounded
-from sourcebench.rubric import CODES, QUERY_LEVEL
+from sourcebench.statistics.correction import Heterogeneity, label_corrected_means
+from sourcebench.statistics.intervals import cluster_mean, weighted_score
 from sourcebench.study import Study
 from sourcebench.tables import LIMITS, PaperTable, judge_name, labels_of, not_measured, p_text
 

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sourcebench.correlate import answer_source_cells, fixed_effects_slope, system_correlation
 from sourcebench.figures import scatter
-from sourcebench.intervals import Estimate, cluster_mean
 from sourcebench.render import DASH, estimate_cell, interval, rounded
 from sourcebench.rubric import CODES
 from sourcebench.sections.links import POINT, point
+from sourcebench.statistics.correlate import (
+    answer_source_cells,
+    fixed_effects_slope,
+    system_correlation,
+)
+from sourcebench.statistics.intervals import Estimate, cluster_mean
 from sourcebench.study import Study
 from sourcebench.tables import (
     HEADINGS,

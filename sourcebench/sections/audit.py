@@ -11,10 +11,10 @@ from sourcebench.audit.formulas import search_formulas
 from sourcebench.audit.grim import printed_cells
 from sourcebench.audit.leverage import carrying_system
 from sourcebench.audit.recompute import recompute
-from sourcebench.correlate import exact_orders, system_correlation
 from sourcebench.published import printed_table, published_table
 from sourcebench.render import interval, rounded
 from sourcebench.rubric import CODES, WEIGHTS
+from sourcebench.statistics.correlate import exact_orders, system_correlation
 from sourcebench.tables import PaperTable
 
 STANDING = (

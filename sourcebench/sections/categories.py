@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sourcebench.figures import profile
-from sourcebench.intervals import NAN, Estimate, cluster_mean
 from sourcebench.render import enough
 from sourcebench.schema import in_order
 from sourcebench.sections.leaderboard import ranking
+from sourcebench.statistics.intervals import NAN, Estimate, cluster_mean
 from sourcebench.study import Study
 from sourcebench.tables import (
     INTERVALS,

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sourcebench.bootstrap import bootstrap_intervals, max_t, query_sums
 from sourcebench.figures import forest
-from sourcebench.intervals import MIN_COVERAGE, MIN_QUERIES, macro_mean, missing_bounds
-from sourcebench.power import power_statement
-from sourcebench.ranks import best_claim, compare_all, rank_sets
 from sourcebench.render import DASH, enough, interval, rounded
+from sourcebench.statistics.bootstrap import bootstrap_intervals, max_t, query_sums
+from sourcebench.statistics.intervals import MIN_COVERAGE, MIN_QUERIES, macro_mean, missing_bounds
+from sourcebench.statistics.power import power_statement
+from sourcebench.statistics.ranks import best_claim, compare_all, rank_sets
 from sourcebench.study import Study
 from sourcebench.tables import (
     COLUMNS,

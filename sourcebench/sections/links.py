@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sourcebench.correlate import MOST_EXACT, SystemCorrelation, system_correlation
 from sourcebench.figures import scatter
-from sourcebench.intervals import MIN_QUERIES, NAN, Estimate
 from sourcebench.published import FULL_NAMES, published_table
 from sourcebench.render import DASH, enough, interval, rounded
+from sourcebench.statistics.correlate import MOST_EXACT, SystemCorrelation, system_correlation
+from sourcebench.statistics.intervals import MIN_QUERIES, NAN, Estimate
 from sourcebench.tables import PaperTable, claim_text, p_text
 
 if TYPE_CHECKING:

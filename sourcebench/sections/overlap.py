@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sourcebench.correlate import system_correlation
 from sourcebench.figures import scatter
-from sourcebench.intervals import Estimate, cluster_mean
 from sourcebench.sections.links import POINT, point
+from sourcebench.statistics.correlate import system_correlation
+from sourcebench.statistics.intervals import Estimate, cluster_mean
 from sourcebench.study import Study
 from sourcebench.tables import (
     INTERVALS,

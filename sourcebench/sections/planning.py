@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 
 from sourcebench.figures import curves
-from sourcebench.power import (
+from sourcebench.render import estimate_cell, rounded
+from sourcebench.sections.leaderboard import ranking
+from sourcebench.statistics.power import (
     DELTAS,
     detectable_difference,
     difference_sd,
     power_statement,
     power_table,
 )
-from sourcebench.ranks import compare_all
-from sourcebench.render import estimate_cell, rounded
-from sourcebench.sections.leaderboard import ranking
-from sourcebench.simulate import paper_like_means, synthetic_queries, synthetic_sources
+from sourcebench.statistics.ranks import compare_all
+from sourcebench.statistics.simulate import paper_like_means, synthetic_queries, synthetic_sources
 from sourcebench.study import Study
 from sourcebench.tables import PaperTable, estimates, judge_name, labels_of, not_measured
 

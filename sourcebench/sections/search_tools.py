@@ -6,9 +6,9 @@ from itertools import combinations
 
 import pandas as pd
 
-from sourcebench.ranks import holm, p_value, paired_difference
 from sourcebench.render import interval, rounded
 from sourcebench.rubric import CODES
+from sourcebench.statistics.ranks import holm, p_value, paired_difference
 from sourcebench.study import Study
 from sourcebench.tables import (
     HEADINGS,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sourcebench.correction import judge_rates, label_corrected_means, rogan_gladen
-from sourcebench.intervals import NAN, Estimate, cluster_mean, t_quantile
 from sourcebench.records import SUPPORT_VERDICTS
+from sourcebench.statistics.correction import judge_rates, label_corrected_means, rogan_gladen
+from sourcebench.statistics.intervals import NAN, Estimate, cluster_mean, t_quantile
 from sourcebench.support.measures import KEY, SHARE, UNKNOWN, Support
 from sourcebench.support.statements import claim_id
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import Estimate, cluster_mean, macro_mean
 from sourcebench.records import JUDGED_PAGES
+from sourcebench.statistics.intervals import Estimate, cluster_mean, macro_mean
 
 if TYPE_CHECKING:
     from sourcebench.study import Study

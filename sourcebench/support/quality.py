@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sourcebench.intervals import ratio_estimate
+from sourcebench.statistics.intervals import ratio_estimate
 from sourcebench.support.measures import SHARE, STATEMENT, UNKNOWN, Support
 
 GOOD = 70.0  # weighted score from which a source counts as good
@@ -76,7 +76,7 @@ def kind_shares(rows: pd.DataFrame, queries: pd.DataFrame, systems: list[str]) -
     DataFrame
         system, column (the kind) and the fields of an Estimate; every kind of every system.
     """
-    from sourcebench.intervals import query_codes, strata_of
+    from sourcebench.statistics.intervals import query_codes, strata_of
 
     made = []
     for system in systems:

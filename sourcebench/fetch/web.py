@@ -21,8 +21,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from sourcebench.addresses import Address, Failure, Resolver, find_addresses, look_up_in_time
 from sourcebench.decoding import Decoder, TooLarge, Undecodable
+from sourcebench.fetch.addresses import Address, Failure, Resolver, find_addresses, look_up_in_time
 from sourcebench.snapshots import Snapshot
 from sourcebench.urls import split_url
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import MISSING, NAN, Estimate, t_quantile, without_interval
+from sourcebench.statistics.intervals import MISSING, NAN, Estimate, t_quantile, without_interval
 
 
 class Rectified(NamedTuple):

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from sourcebench.fetchlog import Row, cited_pages, collection_day, iso_time, now_utc, open_fetches
+from sourcebench.fetch.fetchlog import (
+    Row,
+    cited_pages,
+    collection_day,
+    iso_time,
+    now_utc,
+    open_fetches,
+)
+from sourcebench.fetch.web import plain_address, redirect_target
 from sourcebench.records import FETCH_OUTCOMES
 from sourcebench.snapshots import (
     BODY_LIMIT,
@@ -26,7 +34,6 @@ from sourcebench.snapshots import (
 )
 from sourcebench.study import Study, read_text
 from sourcebench.urls import page_id, split_url
-from sourcebench.web import plain_address, redirect_target
 
 _NOT_OK = tuple(outcome for outcome in FETCH_OUTCOMES if outcome != "ok")
 _MAPPING = "pages.csv"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sourcebench.listing import url_fault
-from sourcebench.publicfiles import public_collection
-from sourcebench.rowfile import Fault, Row
+from sourcebench.collect.listing import url_fault
+from sourcebench.collect.publicfiles import public_collection
+from sourcebench.collect.rowfile import Fault, Row
 
 if TYPE_CHECKING:
     from sourcebench.study import Study

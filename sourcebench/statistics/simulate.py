@@ -6,8 +6,8 @@ Every frame carries a ``synthetic`` column and attribute: nothing here was measu
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import weighted_score
 from sourcebench.rubric import CODES, SCALE
+from sourcebench.statistics.intervals import weighted_score
 
 CATEGORIES = ("shopping", "reasoning", "factual", "argumentative", "social")
 # Chances of 0 to 5 sources a query: 3.3 on average, so 12 systems and 100 queries give about 4,000.

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from sourcebench.collect.listing import addresses, listed_sources, says_places, whole_number
+from sourcebench.collect.replies import Answer, Citation, Reply
+from sourcebench.collect.rowfile import Fault, Row, read_rows
 from sourcebench.engines.addresses import cited_url, source_key
 from sourcebench.engines.mentions import Source, cited
 from sourcebench.intext import cited_in_text, glued_markers
-from sourcebench.listing import addresses, listed_sources, says_places, whole_number
 from sourcebench.records import ANSWER_OUTCOMES
-from sourcebench.replies import Answer, Citation, Reply
-from sourcebench.rowfile import Fault, Row, read_rows
 
 COLUMNS = {
     "query_id": ("query_id", "id", "qid"),
@@ -76,7 +76,7 @@ def read_answers(
     Parameters
     ----------
     path
-        CSV, JSON lines or a JSON list, as `sourcebench.rowfile.read_rows` takes them; `COLUMNS`
+        CSV, JSON lines or a JSON list, as `sourcebench.collect.rowfile.read_rows` takes them; `COLUMNS`
         lists the columns and their other names. Addresses in `urls` are what the answer cites,
         separated by ` | ` or line ends, or in several rows of the same query, system and run; each
         is tied to the places where the answer names it, by its address or as `[n]`. Addresses in

@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import (
+from sourcebench.rubric import CODES
+from sourcebench.statistics.intervals import (
     MISSING,
     NAN,
     Estimate,
@@ -26,7 +27,7 @@ from sourcebench.intervals import (
     strata_of,
     weighted_score,
 )
-from sourcebench.ranks import (
+from sourcebench.statistics.ranks import (
     Claim,
     best_claim,
     compare_all,
@@ -37,7 +38,6 @@ from sourcebench.ranks import (
     rank_sets,
     shared_queries,
 )
-from sourcebench.rubric import CODES
 
 __all__ = [
     "Claim",
@@ -113,7 +113,7 @@ def query_sums(
     systems : list of str, optional
         Every system, in order; by default those in `frame`, sorted.
     strata, limits
-        As in `sourcebench.intervals.cluster_mean`.
+        As in `sourcebench.statistics.intervals.cluster_mean`.
     """
     names = frame["system"].astype(object).fillna(MISSING)
     order = list(dict.fromkeys(sorted(names) if systems is None else systems))
@@ -180,7 +180,7 @@ def resampled_sums(table: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """
     largest = int(np.abs(table).max(initial=0)) * table.shape[0]
     if largest >= EXACT_FLOAT64:
-        raise ValueError("the sums are too large to be exact; use sourcebench.moments")
+        raise ValueError("the sums are too large to be exact; use sourcebench.statistics.moments")
     kind = np.float32 if largest < EXACT_FLOAT32 else np.float64
     return table.T.astype(kind) @ counts.T.astype(kind, copy=False)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sourcebench.collect.rowfile import Fault, Row
 from sourcebench.engines.mentions import items, obj, text_of
-from sourcebench.rowfile import Fault, Row
 from sourcebench.rubric import QUERY_LEVEL
 from sourcebench.urls import page_id
 

@@ -8,10 +8,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sourcebench.answerfile import Rules
-from sourcebench.listing import url_fault
-from sourcebench.recognise import read_any
-from sourcebench.replies import Answer
+from sourcebench.collect.answerfile import Rules
+from sourcebench.collect.listing import url_fault
+from sourcebench.collect.recognise import read_any
+from sourcebench.collect.replies import Answer
 from sourcebench.urls import page_id, site
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def read_recording(path: str | Path, *, system: str) -> list[Answer]:
     Parameters
     ----------
     path
-        A file in any form that `sourcebench.recognise.read_any` takes.
+        A file in any form that `sourcebench.collect.recognise.read_any` takes.
     system
         Name of the system that gave the answers.
     """

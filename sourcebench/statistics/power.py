@@ -74,7 +74,7 @@ def difference_sd(comparisons: pd.DataFrame, queries: int) -> float:
     Parameters
     ----------
     comparisons : DataFrame
-        What `sourcebench.ranks.compare_all` returns.
+        What `sourcebench.statistics.ranks.compare_all` returns.
     queries : int
         Queries asked.
     """

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sourcebench.answers import store_answers
+from sourcebench.collect.answers import store_answers
+from sourcebench.collect.recordings import Recordings, recording_file
+from sourcebench.collect.replies import Answer, Reply
 from sourcebench.engines import engine
 from sourcebench.engines.mentions import failed
 from sourcebench.engines.wire import Exchange
-from sourcebench.recordings import Recordings, recording_file
-from sourcebench.replies import Answer, Reply
 from sourcebench.study import Study, StudyError
 
 Settings = Mapping[str, Any]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sourcebench.collect.rowfile import Fault, Row
 from sourcebench.engines.mentions import items, obj
-from sourcebench.rowfile import Fault, Row
 from sourcebench.study import StudyError
 
 _LARGEST = 500_000_000  # bytes of one file in an archive

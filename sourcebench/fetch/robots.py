@@ -6,8 +6,8 @@ import threading
 from typing import Any
 from urllib.parse import urlsplit
 
+from sourcebench.fetch.web import Failure, Web, redirect_target
 from sourcebench.snapshots import Snapshot, decoded_body
-from sourcebench.web import Failure, Web, redirect_target
 
 _MOST_REDIRECTS = 5
 _MOST_BYTES = 512_000  # the RFC asks for 500 KiB at least

@@ -18,14 +18,15 @@ from urllib.parse import urlsplit
 
 from requests.cookies import RequestsCookieJar
 
-from sourcebench import __version__, wayback
+from sourcebench import __version__
 from sourcebench.decoding import Decoder
-from sourcebench.fetchlog import FetchLog, Row, iso_time
-from sourcebench.robots import Robots
+from sourcebench.fetch import wayback
+from sourcebench.fetch.fetchlog import FetchLog, Row, iso_time
+from sourcebench.fetch.robots import Robots
+from sourcebench.fetch.turns import Turns
+from sourcebench.fetch.web import Failure, Web, plain_address, redirect_target
 from sourcebench.snapshots import Snapshot, encode_snapshot
-from sourcebench.turns import Turns
 from sourcebench.urls import is_redirector, page_id, split_url, unwrap
-from sourcebench.web import Failure, Web, plain_address, redirect_target
 
 # Outcomes for which the capture of an archive may stand in.
 _STAND_INS = ("gone", "refused", "server_error", "unreachable", "timeout", "tls_error")

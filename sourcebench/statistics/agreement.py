@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import NAN, Estimate, ratio_estimate, without_interval
 from sourcebench.rubric import CODES, SCALE
+from sourcebench.statistics.intervals import NAN, Estimate, ratio_estimate, without_interval
 
 LEVELS = tuple(range(SCALE[0], SCALE[1] + 1))
 SPAN = float(SCALE[1] - SCALE[0])

@@ -7,7 +7,7 @@ import re
 import zlib
 from pathlib import Path
 
-from sourcebench.rowfile import Fault, Row
+from sourcebench.collect.rowfile import Fault, Row
 
 KINDS = (".json", ".jsonl", ".ndjson", ".sse", ".txt")
 _LARGEST = 50_000_000  # bytes of one reply, unpacked

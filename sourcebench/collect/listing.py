@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from sourcebench.collect.rowfile import Fault, Row
 from sourcebench.engines.mentions import Source, whole
-from sourcebench.rowfile import Fault, Row
 
 _SEPARATOR = re.compile(r"\s+\|\s+|\s*\|\s*(?=https?://)|[\r\n]+")
 _LISTED = re.compile(r"[,;]\s*https?://")

@@ -8,11 +8,11 @@ from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 
-from sourcebench.fetchlog import Row, cited_pages, collection_day, now_utc, open_fetches
+from sourcebench.fetch.fetchlog import Row, cited_pages, collection_day, now_utc, open_fetches
+from sourcebench.fetch.visits import FetchSettings, Visits
+from sourcebench.fetch.web import Resolver, Web
 from sourcebench.records import FETCH_OUTCOMES
 from sourcebench.study import Study, StudyError
-from sourcebench.visits import FetchSettings, Visits
-from sourcebench.web import Resolver, Web
 
 # Outcomes that only say that a page was not looked at: the next run with a network looks.
 _UNTRIED = ("not_tried", "not_available_offline")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sourcebench.rowfile import Fault, Row, read_rows, refuse
+from sourcebench.collect.rowfile import Fault, Row, read_rows, refuse
 from sourcebench.schema import CATEGORIES
 from sourcebench.study import StudyError, sha256
 

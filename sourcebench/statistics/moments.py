@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sourcebench.bootstrap import EXACT_FLOAT64, SCORES, QuerySums, unit_of
-from sourcebench.intervals import (
+from sourcebench.rubric import WEIGHTS
+from sourcebench.statistics.bootstrap import EXACT_FLOAT64, SCORES, QuerySums, unit_of
+from sourcebench.statistics.intervals import (
     NAN,
     Estimate,
     limits_of,
@@ -20,7 +21,6 @@ from sourcebench.intervals import (
     t_quantile,
     without_interval,
 )
-from sourcebench.rubric import WEIGHTS
 
 
 class Moments(NamedTuple):
@@ -170,7 +170,7 @@ def exact_covariance(m: Moments, column: str, system_a: str, system_b: str) -> F
 
 
 def estimate(m: Moments, system: str, column: str, *, level: float = 0.95) -> Estimate:
-    """Return the interval of `sourcebench.intervals.cluster_mean` from moments alone."""
+    """Return the interval of `sourcebench.statistics.intervals.cluster_mean` from moments alone."""
     c, k = _position(m, system, column)
     n, clusters = int(m.n[:, c, k].sum()), int(m.sourced[:, c, k].sum())
     if n == 0:

@@ -8,11 +8,11 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sourcebench.answerfile import AnswerFile, Rules
-from sourcebench.answers import store_answers, store_judgments
-from sourcebench.recognise import read_any
-from sourcebench.replies import Answer
-from sourcebench.rowfile import Fault, refuse
+from sourcebench.collect.answerfile import AnswerFile, Rules
+from sourcebench.collect.answers import store_answers, store_judgments
+from sourcebench.collect.recognise import read_any
+from sourcebench.collect.replies import Answer
+from sourcebench.collect.rowfile import Fault, refuse
 from sourcebench.schema import CATEGORIES
 from sourcebench.study import StudyError
 
@@ -101,9 +101,9 @@ def import_answers(
     study
         The study; its tables `answers` and `citations`, and with new queries `queries`, grow.
     path
-        A plain CSV, JSON lines or JSON list (`sourcebench.answerfile.read_answers`), a file of the
+        A plain CSV, JSON lines or JSON list (`sourcebench.collect.answerfile.read_answers`), a file of the
         public SourceBench, a log of an evaluation tool, or a folder of raw replies
-        (`sourcebench.recognise.read_any`).
+        (`sourcebench.collect.recognise.read_any`).
     system
         Name of the system, where the file has no column for it.
     unknown_queries

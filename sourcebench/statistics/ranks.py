@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import (
+from sourcebench.statistics.intervals import (
     MISSING,
     NAN,
     Estimate,
@@ -58,7 +58,7 @@ def paired_difference(
     queries : DataFrame
         Every query asked, with ``query_id`` and the stratum column.
     limits, level, strata, min_clusters
-        As in `sourcebench.intervals.cluster_mean`.
+        As in `sourcebench.statistics.intervals.cluster_mean`.
     min_shared : float
         Of the queries in which one of the two has values, the share in which both must.
 
@@ -261,7 +261,7 @@ def rank_sets(
     level : float
         One minus the error rate of the tests.
     p : str
-        Which adjusted p-value to read: ``p_holm``, or ``p_max_t`` of `sourcebench.bootstrap.max_t`.
+        Which adjusted p-value to read: ``p_holm``, or ``p_max_t`` of `sourcebench.statistics.bootstrap.max_t`.
 
     bounds : DataFrame, optional
         What `missing_bounds` returns; a system that lost too many rows gets no rank.

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from sourcebench.costs import Purse, expected_cost
+from sourcebench.collect.costs import Purse, expected_cost
+from sourcebench.collect.pacing import Pace, ProviderStopped, ask_patiently
+from sourcebench.collect.recorded import read_recordings, recorded, shape
+from sourcebench.collect.recordings import Recordings, recording_file
+from sourcebench.collect.replies import Answer
 from sourcebench.engines import engine, key_names
 from sourcebench.engines.settings import check_settings
 from sourcebench.engines.wire import Http
-from sourcebench.pacing import Pace, ProviderStopped, ask_patiently
-from sourcebench.recorded import read_recordings, recorded, shape
-from sourcebench.recordings import Recordings, recording_file
-from sourcebench.replies import Answer
 from sourcebench.study import Study, StudyError
 
 Settings = Mapping[str, Any]

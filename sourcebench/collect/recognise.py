@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sourcebench.answerfile import AnswerFile, Rules, collect_rows, read_answers
-from sourcebench.logfiles import log_kind, log_rows, read_archive
-from sourcebench.publicfiles import is_public, public_judgments, public_rows
-from sourcebench.rawfiles import raw_rows
-from sourcebench.rowfile import Fault, Row
+from sourcebench.collect.answerfile import AnswerFile, Rules, collect_rows, read_answers
+from sourcebench.collect.logfiles import log_kind, log_rows, read_archive
+from sourcebench.collect.publicfiles import is_public, public_judgments, public_rows
+from sourcebench.collect.rawfiles import raw_rows
+from sourcebench.collect.rowfile import Fault, Row
+from sourcebench.collect.submission import submission_rows
 from sourcebench.study import StudyError, read_text
-from sourcebench.submission import submission_rows
 
 
 @dataclass
@@ -39,7 +39,7 @@ def read_any(
     Parameters
     ----------
     path
-        A plain file (`sourcebench.answerfile`), a collection, enriched or submission file of the
+        A plain file (`sourcebench.collect.answerfile`), a collection, enriched or submission file of the
         public SourceBench, a log of promptfoo, Inspect, LangSmith or Langfuse, or a folder of raw
         replies, one file an answer.
     system

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from sourcebench.collect.queries import public_queries, read_queries
 from sourcebench.engines.presets import NOTED, PRESETS, preset
-from sourcebench.queries import public_queries, read_queries
 from sourcebench.study import Study, StudyError, write_atomic
 
 # What a template starts with: the systems it names, and what the next command is.

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sourcebench.intervals import MISSING, NAN, Estimate, t_quantile, without_interval
-from sourcebench.ranks import Claim, holm
 from sourcebench.rubric import CODES
+from sourcebench.statistics.intervals import MISSING, NAN, Estimate, t_quantile, without_interval
+from sourcebench.statistics.ranks import Claim, holm
 
 MOST_EXACT = 13  # half a second by halves; 14 pairs take twelve times as long
 FEWEST_FOR_A_CLAIM = 5

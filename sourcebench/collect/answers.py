@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sourcebench.replies import Answer, Citation
+from sourcebench.collect.replies import Answer, Citation
 
 if TYPE_CHECKING:
     from sourcebench.study import Study

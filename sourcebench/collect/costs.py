@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sourcebench.pacing import ProviderStopped
+from sourcebench.collect.pacing import ProviderStopped
 
 Settings = Mapping[str, Any]
 
