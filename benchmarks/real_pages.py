@@ -78,7 +78,7 @@ def fetch_pages(study: Study, source: Path) -> None:
     saved = {page_id(row["url"]): row for row in read_rows(source / "pages.csv")}
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
-        pages = []
+        pages = {}
         urls = dict.fromkeys([*(r["url"] for r in saved.values()), *study.load("citations")["url"]])
         for url in urls:
             row = saved[page_id(url)]
@@ -86,8 +86,9 @@ def fetch_pages(study: Study, source: Path) -> None:
             (root / name).write_bytes(
                 gzip.decompress((source / "html" / f"{name}.gz").read_bytes())
             )
-            pages.append({"url": unwrap(url), "file": name, "content_type": row["content_type"]})
-        with serve_web(pages, root) as resolver:
+            address = unwrap(url).partition("#")[0]
+            pages[address] = {"url": address, "file": name, "content_type": row["content_type"]}
+        with serve_web(pages.values(), root) as resolver:
             fetch_study(study, resolver=resolver, clock=lambda: SEEN)
 
 
