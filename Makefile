@@ -6,7 +6,6 @@ PYTHON ?= python3
 
 VENV := .venv
 BIN := $(VENV)/bin
-NAME := $(notdir $(patsubst %/,%,$(STUDY)))
 
 export SOURCE_DATE_EPOCH := 1780272000
 export PYTHONHASHSEED := 0
@@ -20,13 +19,13 @@ help:  ## list the targets
 	@echo 'STUDY=folder chooses the study; it is now $(STUDY).'
 
 paper: $(VENV)/.ready  ## run the stages and rebuild every table and figure into figures/
-	@$(BIN)/sourcebench paper $(STUDY)
+	@$(BIN)/sourcebench paper "$(STUDY)"
 
 test: $(VENV)/.ready  ## run the tests
 	@$(BIN)/python -m pytest -q -n 2
 
 check: $(VENV)/.ready  ## validate the released study, rebuild it from clean, compare byte for byte
-	@$(BIN)/sourcebench check $(STUDY)
+	@$(BIN)/sourcebench check "$(STUDY)"
 
 sample: $(VENV)/.ready  ## rebuild the bundled sample study from its web
 	@$(BIN)/sourcebench sample data/sample
@@ -46,6 +45,8 @@ lock: $(VENV)/.ready  ## renew the pinned requirements from pyproject.toml
 
 $(VENV)/.ready: requirements.lock requirements-uv.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
+	@$(PYTHON) -c 'import ensurepip, venv' || \
+	  { echo '$(PYTHON) has no venv module: install it (python3-venv on Debian and Ubuntu), or set PYTHON='; exit 1; }
 	@echo 'setting up $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock

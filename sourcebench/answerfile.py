@@ -103,7 +103,17 @@ def read_answers(
     _note_missing(set(file.names), system, found)
     if not any(fault.row == 1 and fault.column for fault in found.faults):
         collect_rows(file.rows, found, system=system, rules=rules)
+        _note_no_addresses(set(file.names), found)
     return found
+
+
+def _note_no_addresses(names: set[str], found: AnswerFile) -> None:
+    """Note that nothing is cited where the file has no column for it: a name may be misspelt."""
+    cites = any(answer.reply.citations for answer in found.answers)
+    if found.answers and not cites and not {"urls", "found", "raw"} & names:
+        unused = f"; columns not used: {', '.join(found.unused)}" if found.unused else ""
+        message = f"missing, and no answer names an address in its text; add a column urls{unused}"
+        found.faults.append(Fault(1, "urls", message))
 
 
 def _note_missing(names: set[str], system: str | None, found: AnswerFile) -> None:

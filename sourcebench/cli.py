@@ -146,6 +146,7 @@ def check(study: Path, figures, build) -> None:
 @click.option(
     "--from", "base", type=click.Path(path_type=Path), help="Start --study as a copy of this."
 )
+@click.option("--title", help="Title of a study made with --from.")
 @click.option("--system", help="Name of the system, if the file has no column for it.")
 @click.option("--add-queries", is_flag=True, help="Take in queries that the study does not have.")
 @click.option("--category", help="Intent of queries that are new.")
@@ -156,7 +157,7 @@ def check(study: Path, figures, build) -> None:
 )
 @click.option("--check", is_flag=True, help="Only say, row by row, what is wrong with the file.")
 @clear_errors
-def import_(answers: Path, study: Path, base, check: bool, replace: bool, **options) -> None:
+def import_(answers: Path, study: Path, base, title, check: bool, replace: bool, **options) -> None:
     """Add a file, or folder of raw replies, with answers and cited addresses to a study."""
     from sourcebench.importing import check_answers, import_answers
     from sourcebench.study import Study
@@ -176,6 +177,7 @@ def import_(answers: Path, study: Path, base, check: bool, replace: bool, **opti
     if base is not None:
         _must_be_importable(check_answers(answers, study=opened, **given), answers)
         opened = opened.working_copy(study)
+        opened.retitle(title or f"{opened.settings.title} with {answers.stem}")
     done = import_answers(opened, answers, present="replace" if replace else "refuse", **given)
     click.echo(str(done))
     click.echo(f"next: make paper STUDY={study}")

@@ -103,7 +103,8 @@ def fetch_study(
     pages = cited_pages(study)
     dropped = {*refetch, *(() if offline else _UNTRIED)}
     with open_fetches(study) as log:
-        again = {k for k, row in log.rows.items() if k in pages and row["outcome"] in dropped}
+        # Also pages that only a redirect link leads to, which no answer cites by their own address.
+        again = {key for key, row in log.rows.items() if row["outcome"] in dropped}
         todo = {k: url for k, url in pages.items() if k in again or k not in log.rows}
         log.drop(again)
         if offline:

@@ -19,7 +19,7 @@ from sourcebench.snapshots import (
     read_snapshot,
     sort_snapshots,
 )
-from sourcebench.study import WARC, Study, StudyError, write_atomic
+from sourcebench.study import WARC, Study, StudyError, drop_cut_line, write_atomic
 from sourcebench.urls import page_id
 
 Row = dict[str, Any]
@@ -104,7 +104,7 @@ def open_fetches(study: Study) -> Iterator[FetchLog]:
             f"{study.folder}: another process fetches for this study; wait until it is done"
         ) from None
     try:
-        _drop_cut_line(study.folder / _FETCHES.file)
+        drop_cut_line(study.folder / _FETCHES.file)
         with ExitStack() as files:
             log = FetchLog(study, files)
             yield log
@@ -181,9 +181,3 @@ def _one_line(row: Row) -> Row:
 def _plain(text: str) -> str:
     """Return text on one line, with what UTF-8 can't say written out."""
     return " ".join(text.encode("utf-8", "backslashreplace").decode("utf-8").split())
-
-
-def _drop_cut_line(path: Path) -> None:
-    """Take a half-written last line off a table that a kill left behind."""
-    if path.exists() and not (data := path.read_bytes()).endswith(b"\n"):
-        write_atomic(path, data[: data.rfind(b"\n") + 1])

@@ -40,6 +40,7 @@ STYLE = {
     "ytick.color": INK,
     "figure.dpi": 110,
     "savefig.dpi": 200,
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     "svg.hashsalt": "sourcebench",
     "svg.fonttype": "path",
     "figure.constrained_layout.use": True,

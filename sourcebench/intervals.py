@@ -440,8 +440,11 @@ def missing_bounds(
         lost = frame.loc[mine & np.isnan(values)]
         theirs = int(lost["outcome"].isin(source_outcomes).sum()) if len(lost) else 0
         rows[system] = _bounds(values[mine], limits, theirs)
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("system")
+    table = pd.DataFrame(list(rows.values()), index=pd.Index(rows, name="system"), columns=_BOUNDS)
     return table.assign(enough=table["coverage"] >= min_coverage)
+
+
+_BOUNDS = ["value", "n", "expected", "low", "high", "lost_to_us", "lost_to_source", "coverage"]
 
 
 def _bounds(values: np.ndarray, limits: tuple[float, float], theirs: int) -> dict[str, float]:

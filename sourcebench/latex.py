@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
+from math import ceil
 from typing import NamedTuple
 
 import pandas as pd
@@ -11,8 +13,9 @@ import pandas as pd
 DASH = "–"  # stands where there is no number; the table's note says why
 
 # An article's text block in points, and how wide letters and lines of the two sizes are on average.
-WIDTH, LINES = 345.0, 44
+WIDTH, LINES = 340.0, 44
 LETTER, SMALL_LETTER, GAP = 4.3, 3.5, 6.0
+RAGGED = 1.25  # lines of a paragraph that is not justified, beyond those that its letters fill
 NARROWEST = 60.0  # of a column of running text
 
 # What LaTeX can't print as it stands. Letters beyond Latin get their name in maths.
@@ -54,6 +57,9 @@ _TEX |= {
 }
 
 
+_NUMBER = re.compile(r"^Table \d+\. ")
+
+
 class Column(NamedTuple):
     """How one column is set: letter or paragraph, and its width in points."""
 
@@ -92,9 +98,10 @@ def to_latex(shown: pd.DataFrame, title: str, note: str, label: str) -> str:
 
 def _float(body: list[str], title: str, label: str, note: str) -> str:
     """Return one floating table; without a label it continues the one before."""
-    caption = rf"\caption{{{tex(title)}}}\label{{{label}}}"
+    heading = tex(_NUMBER.sub("", title))  # LaTeX counts tables itself
+    caption = rf"\caption{{{heading}}}\label{{{label}}}"
     if not label:
-        caption = rf"\addtocounter{{table}}{{-1}}\caption{{{tex(title)} (continued)}}"
+        caption = rf"\addtocounter{{table}}{{-1}}\caption{{{heading} (continued)}}"
     lines = [
         r"\begin{table}",
         r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
@@ -110,6 +117,8 @@ def _float(body: list[str], title: str, label: str, note: str) -> str:
 
 def _tabular(part: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
     """Return the lines of one tabular."""
+    stacked = any("\n" in cell for cell in part.to_numpy().ravel())
+    end = r" \\[3pt]" if stacked else r" \\"
     kinds = [f"p{{{c.width:.0f}pt}}" if c.kind == "p" else c.kind for c in columns]
     heads = (_head(str(name), c) for name, c in zip(part.columns, columns, strict=True))
     return [
@@ -118,7 +127,7 @@ def _tabular(part: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
         " & ".join(heads) + r" \\",
         r"\midrule",
         *(
-            " & ".join(_cell(cell, c) for cell, c in zip(row, columns, strict=True)) + r" \\"
+            " & ".join(_cell(cell, c) for cell, c in zip(row, columns, strict=True)) + end
             for row in part.to_numpy()
         ),
         r"\bottomrule",
@@ -129,25 +138,54 @@ def _tabular(part: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
 def _columns(shown: pd.DataFrame) -> list[Column]:
     """Return how each column is set, running text narrowed to what the rest leaves."""
     stacked = any("\n" in cell for cell in shown.to_numpy().ravel())
-    natural = [_natural(shown.iloc[:, i]) for i in range(len(shown.columns))]
-    kinds = [_kind(shown.iloc[:, i], stacked and i > 0) for i in range(len(shown.columns))]
+    places = range(len(shown.columns))
+    natural = [_natural(shown.iloc[:, i]) for i in places]
+    kinds = [_kind(shown.iloc[:, i], stacked and i > 0) for i in places]
     room = WIDTH - GAP * len(natural)
     if sum(natural) <= room:
         return [Column(*pair) for pair in zip(kinds, natural, strict=True)]
-    wide = [i for i, width in enumerate(natural) if width > NARROWEST and _is_text(shown, i)]
-    left = room - sum(width for i, width in enumerate(natural) if i not in wide)
-    if not wide or left < NARROWEST * len(wide):
-        wide = [i for i in wide if natural[i] > 3 * NARROWEST]
-        left = 2 * NARROWEST * len(wide)
+    wide, left = _broken([natural[i] if _is_text(shown, i) else 0.0 for i in places], natural, room)
     for i, width in zip(wide, _shared([natural[i] for i in wide], left), strict=True):
-        kinds[i], natural[i] = "p", width
+        kinds[i], natural[i] = "p", max(width, _longest_word(shown.iloc[:, i]))
     return [Column(*pair) for pair in zip(kinds, natural, strict=True)]
+
+
+def _broken(
+    text: Sequence[float], natural: Sequence[float], room: float
+) -> tuple[list[int], float]:
+    """Return which columns to break into lines, as few as will do, and the width left for them.
+
+    Parameters
+    ----------
+    text
+        Width of each column of running text, 0 for the others.
+    natural
+        Width of each column.
+    room
+        Width of all.
+    """
+    widest = sorted(
+        (i for i, width in enumerate(text) if width > NARROWEST), key=lambda i: -text[i]
+    )
+    for count in range(1, len(widest) + 1):
+        wide = widest[:count]
+        left = room - sum(width for i, width in enumerate(natural) if i not in wide)
+        if left >= NARROWEST * count:
+            return wide, left
+    wide = [i for i in widest if text[i] > 3 * NARROWEST]
+    return wide, 2 * NARROWEST * len(wide)
 
 
 def _shared(natural: Sequence[float], room: float) -> list[float]:
     """Share a width by the square root of what each column would take, so that no one starves."""
     total = sum(width**0.5 for width in natural)
     return [max(room * width**0.5 / total, NARROWEST / 2) for width in natural]
+
+
+def _longest_word(column: pd.Series) -> float:
+    """Return the width below which a column can't go, since no word is broken."""
+    words = [word for cell in [str(column.name), *column] for word in cell.split()]
+    return LETTER * max(map(len, words), default=0)
 
 
 def _is_text(shown: pd.DataFrame, place: int) -> bool:
@@ -174,7 +212,7 @@ def _kind(column: pd.Series, stacked: bool) -> str:
     cells = list(column)
     if stacked:
         return "c"
-    bare = (cell.replace(".", "").lstrip("-−") for cell in cells)
+    bare = (cell.lstrip("<>-− ").rstrip("%").replace(".", "").replace(",", "") for cell in cells)
     return "r" if all(cell in ("", DASH) or cell.isdigit() for cell in bare) else "l"
 
 
@@ -208,7 +246,7 @@ def _pages(shown: pd.DataFrame, columns: Sequence[Column]) -> list[slice]:
 def _lines(cell: str, column: Column) -> int:
     """Return how many lines a cell takes."""
     if column.kind == "p":
-        return max(1, -(-int(LETTER * len(cell)) // max(1, int(column.width))))
+        return max(1, ceil(RAGGED * LETTER * len(cell) / column.width))
     return cell.count("\n") + 1
 
 
@@ -232,6 +270,7 @@ def _cell(cell: str, column: Column) -> str:
         return rf"{{\raggedright {tex(cell)}\par}}"
     first, *rest = cell.split("\n")
     if not rest:
-        return tex(first)
+        # After a row's end LaTeX would read a bracket or star as part of the command.
+        return "{}" * first.startswith(("[", "*")) + tex(first)
     below = "".join(rf"\\ \scriptsize {tex(line)}" for line in rest)
     return rf"\begin{{tabular}}[t]{{@{{}}c@{{}}}}{tex(first)}{below}\end{{tabular}}"

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,18 +173,22 @@ def _run_all(stale, parameters, build_dir, out, common, jobs, say) -> list[Path]
 
 
 def _run_one(notebook: Notebook, parameters, build_dir: Path, out: Path, manager) -> Path:
-    """Execute one notebook beside its place, check its artefacts, then move it there."""
+    """Execute one notebook beside its place, check its artefacts, then move all to their places.
+
+    Until the notebook has ended well, what an earlier run built stays as it is; and nothing of an
+    earlier run can pass for what this one should have written.
+    """
     import papermill
 
-    done = build_dir / notebook.path.name
     partial = build_dir / f"{notebook.path.stem}.partial.ipynb"
-    for stale in (done, _record_path(notebook, build_dir), *(out / n for n in notebook.outputs)):
-        stale.unlink(missing_ok=True)  # what is left over must not count as built
+    written = build_dir / f"{notebook.path.stem}.partial-files"
+    shutil.rmtree(written, ignore_errors=True)
+    _record_path(notebook, build_dir).unlink(missing_ok=True)
     try:
         papermill.execute_notebook(
             notebook.path,
             partial,
-            parameters=_from(notebook.path.parent, parameters),
+            parameters=_from(notebook.path.parent, {**parameters, "out": written}),
             kernel_name=KERNEL,
             kernel_manager_class=manager,
             resources={"metadata": {"path": str(notebook.path.parent)}},
@@ -194,13 +199,26 @@ def _run_one(notebook: Notebook, parameters, build_dir: Path, out: Path, manager
             f"{notebook.path}: failed with {error.ename}: {error.evalue}; "
             f"the copy {partial} shows where"
         ) from None
-    missing = [
-        n for n in notebook.outputs if not (out / n).exists() or not (out / n).stat().st_size
-    ]
-    if missing:
-        raise NotebookError(f"{notebook.path}: ended without writing {', '.join(missing)}")
-    partial.replace(done)
-    return done
+    _check_written(notebook, written)
+    for name in notebook.outputs:
+        (written / name).replace(out / name)
+    written.rmdir()
+    return partial.replace(build_dir / notebook.path.name)
+
+
+def _check_written(notebook: Notebook, written: Path) -> None:
+    """Refuse a notebook that wrote less, or more, than it declares."""
+    found = (
+        {path.name for path in written.iterdir() if path.stat().st_size}
+        if written.exists()
+        else set()
+    )
+    for problem, names in (
+        ("ended without writing", sorted(set(notebook.outputs) - found)),
+        ("wrote, but does not declare,", sorted(found - set(notebook.outputs))),
+    ):
+        if names:
+            raise NotebookError(f"{notebook.path}: {problem} {', '.join(names)}")
 
 
 def _from(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -18,6 +18,7 @@ from sourcebench.intervals import MIN_COVERAGE
 from sourcebench.latex import DASH, tex, to_latex
 from sourcebench.study import write_atomic
 
+SHORT = 24  # letters of a text that is not broken between words
 _MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
 
 
@@ -205,8 +206,9 @@ _STYLE = (
     "table.sourcebench{border-collapse:collapse;font:14px/1.35 system-ui,sans-serif;color:#222}"
     "table.sourcebench caption{caption-side:top;text-align:left;font-weight:600;padding:0 0 8px}"
     "table.sourcebench th{border-top:2px solid #222;border-bottom:1px solid #222;font-weight:600}"
-    "table.sourcebench th,table.sourcebench td{padding:4px 10px;text-align:left;vertical-align:top}"
+    "table.sourcebench th,table.sourcebench td{padding:4px 8px;text-align:left;vertical-align:top}"
     "table.sourcebench td.num,table.sourcebench th.num{text-align:right;font-variant-numeric:tabular-nums}"
+    "table.sourcebench td.short{white-space:nowrap}"
     "table.sourcebench tbody tr+tr td{border-top:1px solid #ddd}"
     "table.sourcebench tbody tr:last-child td{border-bottom:2px solid #222}"
     "table.sourcebench small{color:#555;white-space:nowrap}"
@@ -216,33 +218,32 @@ _STYLE = (
 
 def to_html(shown: pd.DataFrame, title: str, note: str) -> str:
     """Return a self-contained HTML table; every text is escaped."""
-    numeric = [_is_numeric(shown.iloc[:, i]) for i in range(len(shown.columns))]
-    head = "".join(
-        f"<th{_class(n)}>{_html_cell(str(c))}</th>"
-        for c, n in zip(shown.columns, numeric, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{_class(n)}>{_html_cell(c)}</td>" for c, n in zip(row, numeric, strict=True))
-        + "</tr>\n"
-        for row in shown.to_numpy()
-    )
+    kinds = [_kind(shown.iloc[:, i]) for i in range(len(shown.columns))]
+    head = _html_row("th", [str(name) for name in shown.columns], kinds)
+    body = "".join(_html_row("td", row, kinds) + "\n" for row in shown.to_numpy())
     below = f'<p class="sourcebench">{html.escape(with_minus(note))}</p>\n' if note else ""
+    caption = html.escape(with_minus(title))
     return (
         f"<style>{_STYLE}</style>\n"
-        f'<div class="sourcebench">\n<table class="sourcebench">\n<caption>{html.escape(with_minus(title))}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{below}</div>\n"
+        f'<div class="sourcebench">\n<table class="sourcebench">\n<caption>{caption}</caption>\n'
+        f"<thead>{head}</thead>\n<tbody>\n{body}</tbody>\n</table>\n{below}</div>\n"
     )
 
 
-def _is_numeric(column: pd.Series) -> bool:
-    """Whether the first lines of a column are numbers or dashes."""
-    firsts = [cell.split("\n")[0].rstrip("%").replace(".", "").lstrip("-") for cell in column]
-    return bool(firsts) and all(first.isdigit() or first in (DASH, "") for first in firsts)
+def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
+    """Return one row of cells."""
+    marked = (f' class="{kind}"' if kind else "" for kind in kinds)
+    pairs = zip(cells, marked, strict=True)
+    return "<tr>" + "".join(f"<{tag}{k}>{_html_cell(c)}</{tag}>" for c, k in pairs) + "</tr>"
 
 
-def _class(numeric: bool) -> str:
-    return ' class="num"' if numeric else ""
+def _kind(column: pd.Series) -> str:
+    """Return the class of a column: numbers to the right, short texts in one line."""
+    firsts = [cell.split("\n")[0] for cell in column]
+    bare = [first.lstrip("<>- ").rstrip("%").replace(".", "").replace(",", "") for first in firsts]
+    if bare and all(text.isdigit() or text in (DASH, "") for text in bare):
+        return "num"
+    return "short" if all(len(first) <= SHORT for first in firsts) else ""
 
 
 def _html_cell(cell: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace as with_changes
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urldefrag
+from urllib.parse import unquote
 
 from sourcebench.fetchlog import Row, cited_pages, collection_day, iso_time, now_utc, open_fetches
 from sourcebench.records import FETCH_OUTCOMES
@@ -26,7 +26,7 @@ from sourcebench.snapshots import (
 )
 from sourcebench.study import Study, read_text
 from sourcebench.urls import page_id, split_url
-from sourcebench.web import redirect_target
+from sourcebench.web import plain_address, redirect_target
 
 _NOT_OK = tuple(outcome for outcome in FETCH_OUTCOMES if outcome != "ok")
 _MAPPING = "pages.csv"
@@ -130,7 +130,7 @@ def _from_files(
             raise ValueError(f"{path}: larger than {BODY_LIMIT} bytes")
         body = path.read_bytes()
         snapshot = Snapshot(
-            url=_plain(cited[key]),
+            url=plain_address(cited[key]),
             status=200,
             headers=(("Content-Type", _media_type(path, body)),),
             body=body,
@@ -139,13 +139,6 @@ def _from_files(
             kind="resource",
         )
         yield _row(key, cited[key], snapshot), snapshot
-
-
-def _plain(url: str) -> str:
-    """Return an address as it can be asked for: no fragment, no characters outside ASCII."""
-    import requests
-
-    return requests.Request("GET", urldefrag(url)[0]).prepare().url
 
 
 def _media_type(path: Path, body: bytes) -> str:

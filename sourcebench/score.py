@@ -51,12 +51,13 @@ def load_sources(study: Study, judge: str | None = None) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If the study has no scores of that judge.
+        If the study has no scores of that judge; a study whose answers cite nothing has none to have.
     """
     judge = judge or study.settings.judge
-    scores = study.load("scores")
-    scores = scores[scores["judge"] == judge].drop(columns="judge").reset_index(drop=True)
-    if scores.empty:
+    every = study.load("scores")
+    scores = every[every["judge"] == judge].drop(columns="judge").reset_index(drop=True)
+    nothing_cited = every.empty and study.has("scores")
+    if scores.empty and not nothing_cited:
         raise ValueError(
             f"{study.path('scores')}: no scores of judge {judge!r}; run the stages first: "
             f"sourcebench run {study.folder}"

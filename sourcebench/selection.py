@@ -59,16 +59,27 @@ def selected_sources(study: Study) -> pd.DataFrame:
     A redirect link that hides its target counts as the page it was found to lead to. Systems that only
     check the verifier have no sources.
     """
+    from sourcebench.urls import page_id
+
     citations = study.load("citations")
     compared = citations[~citations["system"].isin(study.settings.checks)]
-    return select_sources(compared, study.settings.top_k, page_identity(study))
+    compared = compared.assign(url=compared["url"].map(landing(study)))
+    return select_sources(compared, study.settings.top_k, page_id)
 
 
 def page_identity(study: Study) -> Callable[[str], str]:
-    """Return what gives the identity of a page from an address as cited.
+    """Return what gives the identity of a page from an address as cited; see `landing`."""
+    from sourcebench.urls import page_id
 
-    It is `urls.page_id`, but for redirect links that were resolved when they were fetched: they have the
-    identity of their page.
+    lead = landing(study)
+    return lambda url: page_id(lead(url))
+
+
+def landing(study: Study) -> Callable[[str], str]:
+    """Return what gives the address of a page from an address as cited.
+
+    Both are the same, but for redirect links that hid their target and were resolved when they
+    were fetched.
     """
     from sourcebench.urls import is_redirector, page_id
 
@@ -77,8 +88,8 @@ def page_identity(study: Study) -> Callable[[str], str]:
     pages = {}
     for link in links.fillna({"hops": ""}).itertuples():
         way = [*link.hops.split(), link.final_url]
-        pages[link.page_id] = next(page_id(at) for at in way if not is_redirector(at))
-    return lambda url: pages.get(page_id(url), page_id(url))
+        pages[link.page_id] = next(address for address in way if not is_redirector(address))
+    return lambda url: pages.get(page_id(url), url)
 
 
 def pairs_to_judge(study: Study) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from sourcebench.decoding import Decoder
 
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 16
+_BEGINNING = 1 << 14  # bytes of a record that are looked at to know what it is
 _NAMESPACE = uuid.UUID("6f1d7c1e-5f0e-5b53-9f2b-2f6d0c7f4a11")
 
 
@@ -307,7 +308,8 @@ def _gzip_members(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
             piece = member.decompress(data, _BLOCK)
         except zlib.error:
             return
-        beginning = beginning or piece
+        if len(beginning) < _BEGINNING:
+            beginning += piece
         if member.eof:
             end = file.tell() - len(member.unused_data)
             yield start, end, beginning

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import threading
 import tomllib
@@ -261,6 +262,17 @@ class Study:
             if source.is_file() and source.name not in skipped:
                 shutil.copyfile(source, to / source.name)
         return Study(to)
+
+    def retitle(self, title: str) -> None:
+        """Give the study another title; the rest of `study.toml` stays as it is, comments too."""
+        self._must_be_open()
+        path = self.folder / "study.toml"
+        line = f"title = {json.dumps(title, ensure_ascii=False)}"
+        text = re.sub(
+            r"^title\s*=.*$", lambda _: line, read_text(path), count=1, flags=re.MULTILINE
+        )
+        write_atomic(path, text)
+        self.settings = read_settings(path)
 
     def _must_be_open(self) -> None:
         """Refuse to write to a released study."""

@@ -84,7 +84,7 @@ def estimates(
         for column in columns:
             estimate = mean(mine, column, queries=queries, limits=LIMITS[column])
             rows.append({"system": system, "column": column, **estimate._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["system", "column", *Estimate._fields])
 
 
 def grid(
@@ -106,7 +106,8 @@ def labels_of(study: Study) -> dict[str, str]:
     systems = study.load("citations")["system"].tolist() + study.load("answers")["system"].tolist()
     known = study.settings.systems
     compared = set(systems) - set(study.settings.checks)
-    labels = {name: known.get(name, {}).get("label", name) for name in sorted(compared)}
+    labels = {name: str(known.get(name, {}).get("label", name)) for name in sorted(compared)}
+    labels = {name: text if len(text) <= 40 else text[:37] + "..." for name, text in labels.items()}
     return dict(sorted(labels.items(), key=lambda item: item[1].casefold()))
 
 
@@ -141,10 +142,16 @@ def claim_text(correlation: SystemCorrelation) -> str:
     return f"r = {rounded(c.r, 2)} {ends}, n = {c.n} systems, {equals} {p_text(c.p)}{verdict}"
 
 
+_PAPERS = {
+    "sourcebench": "the SourceBench paper (2026)",
+    "sourcecheckup": "the SourceCheckup paper (2025)",
+}
+
+
 def printed_copy(paper: str, table: str, name: str) -> PaperTable:
     """Return a table as the paper prints it, marked as published; cells not printed stay empty."""
     from sourcebench.published import load_published, printed_table
 
-    title = f"Published: {paper}, {table}, as printed"
-    shown = printed_table(table, paper).reset_index()
+    title = f"As printed in {_PAPERS.get(paper, paper)}: {table}"
+    shown = printed_table(table, paper).reset_index(names="")
     return PaperTable(name, title, load_published(paper, table), shown, "Transcribed, not rebuilt.")

@@ -96,11 +96,14 @@ def site(url: str) -> str:
     """Return the registered domain of an address, by the bundled public suffix list.
 
     Hosts under a private suffix (`someone.github.io`) are sites of their own: they have
-    different owners. An IP address is its own site; without a host the result is empty.
+    different owners. An IP address is its own site. Without a host, and for a redirect link that
+    hides its target, the result is empty: the link's host is not where the page is.
     """
     try:
         host = split_url(unwrap(url)).host
     except ValueError:
+        return ""
+    if is_redirector(url):
         return ""
     return _suffixes()(host).top_domain_under_public_suffix or host
 

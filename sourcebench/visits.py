@@ -7,11 +7,12 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -24,10 +25,12 @@ from sourcebench.robots import Robots
 from sourcebench.snapshots import Snapshot, encode_snapshot
 from sourcebench.turns import Turns
 from sourcebench.urls import is_redirector, page_id, split_url, unwrap
-from sourcebench.web import Failure, Web, redirect_target
+from sourcebench.web import Failure, Web, plain_address, redirect_target
 
 # Outcomes for which the capture of an archive may stand in.
 _STAND_INS = ("gone", "refused", "server_error", "unreachable", "timeout", "tls_error")
+_LONGEST_ADDRESS = 8000  # characters; servers are asked to read so many (RFC 9110, 4.1)
+_LONGEST_WORDS = 200  # characters of what a server says of itself
 _REFUSED = {
     401: "login",
     402: "payment",
@@ -85,7 +88,7 @@ class Came:
 
 
 class Visits:
-    """One run over pages. All decisions fall in one thread; the others only make requests.
+    """One run over pages. All decisions fall in one thread; others make requests, and one writes.
 
     Parameters
     ----------
@@ -113,10 +116,12 @@ class Visits:
         self.rows, self.log = dict(log.rows), log
         self.robots = Robots(web, settings.user_agent, settings.deadline)
         self.turns = Turns(settings.per_host)
-        self.under_way: set[str] = set()
+        self.started: set[str] = set()
         self.followers: dict[str, list[Visit]] = {}  # redirect links that wait for their page
         self.strikes: Counter[str] = Counter()  # pages in a row without an answer in time, by host
         self.finished: list[tuple[Row, list[bytes]]] = []
+        self.running = self.writing = self.written = 0
+        self.ended: queue.SimpleQueue[tuple[Callable, Future]] = queue.SimpleQueue()
 
     def run(self, pages: dict[str, str], concurrency: int) -> None:
         """Visit pages, given as identity and address, and return when each has its row."""
@@ -124,40 +129,55 @@ class Visits:
 
         for key, url in pages.items():
             self.start(Visit(key, url))
+        # A few more than can run, so that no thread waits for this one to hand it the next.
+        most = concurrency + concurrency // 4
         with (
             tqdm(total=len(pages), unit="page", disable=None) as bar,
-            ThreadPoolExecutor(concurrency) as pool,
+            ThreadPoolExecutor(concurrency) as visitors,
+            ThreadPoolExecutor(1) as writer,
         ):
             try:
-                self._loop(pool, concurrency, bar.update)
+                while self.step(visitors, writer, most):
+                    bar.update(self.written - bar.n)
             finally:
                 self.web.close()  # ends what is still under way after an error
 
-    def _loop(self, pool: ThreadPoolExecutor, concurrency: int, progress: Callable) -> None:
-        """Hand out requests and settle answers until no visit is left."""
-        results: queue.SimpleQueue[tuple[Visit, Future]] = queue.SimpleQueue()
-        running = 0
-        while True:
-            progress(self.flush())  # before anything new is asked: a kill loses no more than that
-            while running < concurrency and (visit := self.turns.take(time.monotonic())):
-                running += 1
-                future = pool.submit(self.ask, visit)
-                future.add_done_callback(lambda f, v=visit: results.put((v, f)))
-            next_at = self.turns.next_at() if running < concurrency else None
-            if not running and next_at is None:
-                return
-            wait = None if next_at is None else max(0.0, next_at - time.monotonic())
-            with suppress(queue.Empty):
-                while True:
-                    visit, future = results.get(timeout=wait)
-                    running, wait = running - 1, 0.0
-                    self.settle(visit, future.result())
+    def step(self, visitors: Executor, writer: Executor, most: int) -> bool:
+        """Hand out work, wait for some of it to end, and settle that; return whether any was left.
 
-    def flush(self) -> int:
-        """Write what is finished, and return how many pages that was."""
-        finished, self.finished = self.finished, []
-        self.log.add(finished)
-        return len(finished)
+        A page counts as under way until it is on disk: a kill loses no more than `most`.
+        """
+        if self.finished and not self.writing:
+            batch, self.finished = self.finished, []
+            self.writing = len(batch)
+            self.submit(writer, partial(self.log.add, batch), self.wrote)
+        while self.under_way() < most and (visit := self.turns.take(time.monotonic())):
+            self.running += 1
+            self.submit(visitors, partial(self.ask, visit), partial(self.settle, visit))
+        room = self.under_way() < most
+        next_at = self.turns.next_at() if room else None
+        if next_at is None and not self.under_way():
+            return False
+        wait = None if next_at is None else max(0.0, next_at - time.monotonic())
+        with suppress(queue.Empty):
+            while True:
+                then, future = self.ended.get(timeout=wait)
+                then(future.result())
+                wait = 0.0
+        return True
+
+    def submit(self, threads: Executor, work: Callable[[], Any], then: Callable) -> None:
+        """Let work be done in another thread, and its result be given to `then` in this one."""
+        threads.submit(work).add_done_callback(lambda future: self.ended.put((then, future)))
+
+    def under_way(self) -> int:
+        """Return the number of pages that a kill would lose."""
+        return self.running + self.writing + len(self.finished)
+
+    def wrote(self, _: None) -> None:
+        """Note that rows are on disk."""
+        self.written += self.writing
+        self.writing = 0
 
     # --- one request, in a thread of its own ---
 
@@ -199,12 +219,14 @@ class Visits:
 
     def start(self, visit: Visit) -> None:
         """Let a visit begin."""
-        self.under_way.add(visit.page_id)
+        self.started.add(visit.page_id)
         self.go(visit, unwrap(visit.url))
 
     def go(self, visit: Visit, url: str, *, first: bool = False) -> None:
         """Let a visit wait for its turn at an address, unless that is none we may ask."""
         try:
+            if len(url) > _LONGEST_ADDRESS:
+                raise ValueError(f"an address of {len(url)} characters")
             host = split_url(url).host
         except ValueError as error:
             self.finish(visit, *_not_askable(url, error))
@@ -217,13 +239,14 @@ class Visits:
 
     def settle(self, visit: Visit, came: Came) -> None:
         """Decide what an answer means: ask again later, follow, or finish."""
+        self.running -= 1
         host, now = split_url(visit.at).host, time.monotonic()
         visit.spent += came.seconds
         wait = self.wait_before_retry(visit, came)
         target = redirect_target(came.answer) if came.answer else None
-        # Following a redirect is part of the same visit, and need not wait.
-        pause = 0.0 if target else max(self.settings.delay, self.robots.delay(visit.at), wait or 0)
-        self.turns.done(host, now + pause)
+        pause = max(self.settings.delay, self.robots.delay(visit.at), wait or 0.0)
+        # Following a redirect on the same host is part of the visit, and need not wait.
+        self.turns.done(host, now if target and _host_of(target) == host else now + pause)
         if wait is not None:
             visit.tries += 1
             self.go(visit, visit.at, first=True)
@@ -269,7 +292,7 @@ class Visits:
             self.share(visit, self.rows[key])
             return
         self.followers.setdefault(key, []).append(visit)
-        if key not in self.under_way:
+        if key not in self.started:
             self.start(Visit(key, target))
 
     def share(self, visit: Visit, row: Row) -> None:
@@ -302,7 +325,7 @@ class Visits:
     def stand_in(self, visit: Visit, came: Came) -> None:
         """Let an archived capture stand in for a page that did not come."""
         live = visit.row
-        url = live.get("final_url") or visit.url
+        url = live.get("final_url") or plain_address(unwrap(visit.url))
         visit.kept.append(encode_snapshot(wayback.as_page(came.answer, url)))
         why = f"live page: {live['outcome']} ({live['reason']})"
         got = {"outcome": "ok", "reason": why, "final_url": url, "archived": came.answer.url}
@@ -326,7 +349,7 @@ class Visits:
         }
         if self.settings.archive and outcome in _STAND_INS and not is_redirector(visit.url):
             visit.stage, visit.row, visit.tries, visit.spent, visit.hops = "search", row, 0, 0.0, []
-            self.go(visit, wayback.search_address(visit.url, self.day))
+            self.go(visit, wayback.search_address(unwrap(visit.url), self.day))
         else:
             self.note(visit, row)
 
@@ -357,10 +380,10 @@ class Visits:
 def _outcome(answer: Snapshot) -> tuple[str, str]:
     """Return the outcome of an answer, and the reason where there is one to give."""
     status = answer.status
-    words = f"status {status} {answer.reason}".strip()
+    words = f"status {status} {answer.reason}".strip()[:_LONGEST_WORDS]
     if 200 <= status < 300:
-        skipped = f"{answer.header('Content-Type')}: body not read" if answer.truncated else ""
-        return "ok", skipped
+        kind = answer.header("Content-Type")[:_LONGEST_WORDS]
+        return "ok", f"{kind}: body not read" if answer.truncated else ""
     if status in (404, 410):
         return "gone", words
     if status == 408:
@@ -371,6 +394,14 @@ def _outcome(answer: Snapshot) -> tuple[str, str]:
     if status >= 500:
         return "server_error", words
     return "server_error", f"{words}, without a page"
+
+
+def _host_of(url: str) -> str:
+    """Return the host of an address, or nothing."""
+    try:
+        return split_url(url).host
+    except ValueError:
+        return ""
 
 
 def _no_longer_leading(answer: Snapshot) -> tuple[str, str]:
@@ -411,11 +442,12 @@ def _described(answer: Snapshot, limit: int) -> tuple[Row, str]:
     digest = hashlib.sha256()
     for piece in decoder.feed(answer.body):
         digest.update(piece)
+    media_type = answer.header("Content-Type").partition(";")[0]
     columns = {
         "final_url": answer.url,
         "status": answer.status if 100 <= answer.status <= 599 else None,
         "fetched_at": answer.fetched_at,
-        "media_type": answer.header("Content-Type").partition(";")[0].strip().lower(),
+        "media_type": media_type.strip().lower()[:_LONGEST_WORDS],
         "sha256": digest.hexdigest(),
         "bytes": decoder.size,
     }

@@ -30,8 +30,11 @@ PRELOADED = (
     "numpy",
     "pandas",
     "pandera.pandas",
+    "pandera.backends.pandas.builtin_checks",  # else imported at the first check of a table
     "scipy.stats",
     "matplotlib.pyplot",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
     "matplotlib_inline.backend_inline",
     "seaborn",
     "ipykernel.kernelapp",
@@ -46,7 +49,7 @@ class Nursery:
     Parameters
     ----------
     preloaded
-        Modules that every kernel finds imported.
+        Modules that every kernel finds imported, beside this package.
     """
 
     def __init__(self, preloaded: tuple[str, ...] = PRELOADED):
@@ -64,8 +67,9 @@ class Nursery:
         """Fork a kernel that serves `connection_file`, and return its process id."""
         request = {"file": connection_file, "cwd": cwd or str(Path.cwd()), "env": env}
         with self._lock:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps(request) + "\n")
+                self._process.stdin.flush()
             reply = self._process.stdout.readline()
         if not reply:
             raise RuntimeError("the parent of the notebook kernels ended; see its messages above")
@@ -73,7 +77,9 @@ class Nursery:
 
     def close(self) -> None:
         """End the parent, and with it every kernel that still runs."""
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.kill()  # it holds nothing but modules, and taking them down takes a second
         self._process.wait(timeout=30)
         self._process.stdout.close()
 
@@ -81,8 +87,11 @@ class Nursery:
 # Runs in the parent. It stays single-threaded, and never returns into a notebook's code.
 _PARENT = """
 import importlib, sys
+import sourcebench
 for name in sys.argv[1:]:
     importlib.import_module(name)
+for name in sourcebench.__all__:
+    getattr(sourcebench, name)
 from sourcebench.warm import serve_forks
 serve_forks()
 """

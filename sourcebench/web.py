@@ -306,6 +306,17 @@ def _read_body(answer: requests.Response, limit: int) -> bytes:
     return b"".join(pieces)
 
 
+def plain_address(url: str) -> str:
+    """Return an address as it is asked for: in ASCII, without fragment.
+
+    Raises
+    ------
+    ValueError
+        If it is no address of the web.
+    """
+    return requests.Request("GET", urldefrag(url)[0]).prepare().url
+
+
 def redirect_target(snapshot: Snapshot) -> str | None:
     """Return the absolute address that an answer redirects to, or None."""
     location = snapshot.header("Location")

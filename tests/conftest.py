@@ -3,6 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no reason to fail: what is slow shows in benchmarks, not in tests.
+settings.register_profile("sourcebench", deadline=None)
+settings.load_profile("sourcebench")
 
 ROOT = Path(__file__).resolve().parents[1]
 

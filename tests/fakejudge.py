@@ -48,6 +48,52 @@ def answer(content, *, finish="stop", model="judge-1", prompt=None, body=None, *
     }
 
 
+def faulty(body, n):
+    """Fail in a way that depends on the page and group, so that every fault is met."""
+    address = body["messages"][1]["content"].split("Address: ")[1].split()[0]
+    if address == "https://example.org/":  # the preflight's page
+        return None
+    fault = hashlib.sha256((address + body["messages"][0]["content"][:80]).encode()).digest()[0]
+    right = verdict_on(body)
+    text = json.dumps(right)
+    code = next(iter(right))
+    if len(body["messages"]) > 2:  # the request to send a readable reply
+        return answer(text if fault % 2 else "no", body=body)
+    once = [
+        (429, {"error": {"code": "rate_limit_exceeded"}}, {"retry-after": "0"}),
+        (500, {"error": {"message": "oops"}}, {}),
+        (
+            200,
+            {"choices": None, "error": {"code": 429, "message": "Provider"}},
+            {"retry-after": "0"},
+        ),
+        (200, {"choices": None}, {}),
+        "drop",
+        answer(text[:-20], finish="length", body=body),
+        answer("", body=body),
+    ]
+    always = [
+        None,
+        answer(f"Here it is:\n```json\n{text}\n```", body=body),
+        answer(text.replace('"', "'"), body=body),
+        answer(json.dumps(right | {code: {"reason": "r", "score": 7}}), body=body),
+        answer(json.dumps({k: v for k, v in right.items() if k != code}), body=body),
+        answer(
+            json.dumps({k: {**v, "score": str(v["score"])} for k, v in right.items()}), body=body
+        ),
+        answer("I'm sorry, but I cannot rate this page.", body=body),
+        answer("It is a 5, I think.", body=body),
+        answer(text[:-20], finish="length", body=body),
+        (400, {"error": {"code": "content_filter", "message": "filtered"}}, {}),
+        (400, {"error": {"message": "maximum context length exceeded"}}, {}),
+        (503, {"error": {"message": "overloaded"}}, {}),
+    ]
+    fault %= len(once) + len(always)
+    if fault < len(once):
+        return once[fault] if n == 1 else None
+    return always[fault - len(once)]
+
+
 class FakeJudge:
     """The server; `script(body, n)` gives the answer to the n-th request (from 1) with these words.
 
@@ -67,6 +113,7 @@ class FakeJudge:
     def __enter__(self) -> "FakeJudge":
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *request: None  # a killed client is no fault of ours
         self.thread = threading.Thread(
             target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )

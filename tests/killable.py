@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from datetime import date
 from pathlib import Path
 
@@ -25,13 +26,23 @@ def main(base_url: str, journal: str, count: str, threads: str) -> None:
     settings = Settings("judge", base_url, concurrency=int(threads), timeout=5.0)
     made = pages(int(count))
     tasks = [Task("usability", "", page) for page in made]
-    with LLMJudge("fake", settings, date(2026, 6, 1), Journal(Path(journal))) as judge:
+    made_judge = LLMJudge(
+        "fake",
+        settings,
+        date(2026, 6, 1),
+        Journal(Path(journal)),
+        sleep=lambda seconds: time.sleep(seconds / 50),  # waits are shortened
+    )
+    with made_judge as judge:
         judge.prepare()
         found = in_threads(
-            lambda task: judge.judge(task.group, None, made[task.page_id]), tasks, int(threads)
+            lambda task: judge.judge(task.group, None, made[task.page_id]),
+            tasks,
+            int(threads),
+            judge.give_up,
         )
         for task, (verdict,) in found:
-            print(json.dumps([task.page_id, verdict.score, verdict.outcome]))
+            print(json.dumps([task.page_id, verdict.score, verdict.outcome, verdict.reason]))
 
 
 if __name__ == "__main__":

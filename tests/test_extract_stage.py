@@ -1,6 +1,10 @@
 """The extraction stage: bounded, resumable, nothing lost."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,6 +67,14 @@ def test_a_run_is_taken_up_where_it_stopped(study):
     assert titles[1] == json.loads(second)["title"]
 
 
+def test_a_run_with_nothing_to_do_touches_nothing(study):
+    """Tables that stay the same keep their time, so that later stages have nothing to do either."""
+    extract_study(study)
+    before = {name: study.path(name).stat().st_mtime_ns for name in ("packets", "pages")}
+    extract_study(study)
+    assert {name: study.path(name).stat().st_mtime_ns for name in before} == before
+
+
 def test_a_page_fetched_again_is_read_again(study):
     """A packet of an earlier visit does not stand for a later one."""
     extract_study(study)
@@ -74,10 +86,11 @@ def test_a_page_fetched_again_is_read_again(study):
     assert seen == {"2026-06-02T12:00:00Z"}
 
 
-def test_a_page_that_takes_too_long_fails_alone(study):
-    """A page over its time gets the outcome failed and the reason."""
+def test_a_page_that_takes_too_long_fails_alone_and_is_tried_again(study):
+    """A page over its processor time gets the outcome failed and the reason; the next run retries."""
     assert extract_study(study, seconds=0.0001) == {"failed": 2}
-    assert study.load("pages")["reason"].str.contains("took longer").all()
+    assert study.load("pages")["reason"].str.contains("took ").all()
+    assert extract_study(study) == {"ok": 2}
 
 
 def test_a_missing_snapshot_is_a_reason(study):
@@ -85,3 +98,25 @@ def test_a_missing_snapshot_is_a_reason(study):
     (study.folder / WARC).unlink()
     assert extract_study(study) == {"failed": 2}
     assert study.load("pages")["reason"].str.contains("no snapshot").all()
+
+
+def test_a_script_may_call_the_stage_at_its_top_level(study, tmp_path):
+    """Child processes do not run the caller's script again, so no guard is needed in it."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from sourcebench.extract import extract_study\n"
+        "from sourcebench.study import Study\n"
+        f"print(extract_study(Study({str(study.folder)!r}), workers=1))\n",
+        encoding="utf-8",
+    )
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == "{'ok': 2}\n", done.stderr[-500:]

@@ -1,6 +1,5 @@
 """A language model's verdicts: every one right or an outcome with its reason, and paid for once."""
 
-import hashlib
 import json
 import traceback
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from datetime import UTC, date, datetime
 from random import Random
 
 import pytest
-from fakejudge import FakeJudge, answer, right_score, verdict_on
+from fakejudge import FakeJudge, answer, faulty, right_score, verdict_on
 from studies import URLS, packet, tiny_study
 
 from sourcebench.judge import JudgingStopped, judge_study, plan_judging
@@ -89,50 +88,6 @@ def test_a_study_is_judged(tmp_path):
     assert set(frame["model"]) == {"judge-1"}
     assert frame["judged_at"].str.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").all()
     assert all_right(study)
-
-
-def faulty(body, n):
-    """Fail in a way that depends on the page and group, so that every fault is met."""
-    address = body["messages"][1]["content"].split("Address: ")[1].split()[0]
-    fault = hashlib.sha256((address + body["messages"][0]["content"][:80]).encode()).digest()[0]
-    right = verdict_on(body)
-    text = json.dumps(right)
-    code = next(iter(right))
-    if len(body["messages"]) > 2:  # the request to send a readable reply
-        return answer(text if fault % 2 else "no", body=body)
-    once = [
-        (429, {"error": {"code": "rate_limit_exceeded"}}, {"retry-after": "0"}),
-        (500, {"error": {"message": "oops"}}, {}),
-        (
-            200,
-            {"choices": None, "error": {"code": 429, "message": "Provider"}},
-            {"retry-after": "0"},
-        ),
-        (200, {"choices": None}, {}),
-        "drop",
-        answer(text[:-20], finish="length", body=body),
-        answer("", body=body),
-    ]
-    always = [
-        None,
-        answer(f"Here it is:\n```json\n{text}\n```", body=body),
-        answer(text.replace('"', "'"), body=body),
-        answer(json.dumps(right | {code: {"reason": "r", "score": 7}}), body=body),
-        answer(json.dumps({k: v for k, v in right.items() if k != code}), body=body),
-        answer(
-            json.dumps({k: {**v, "score": str(v["score"])} for k, v in right.items()}), body=body
-        ),
-        answer("I'm sorry, but I cannot rate this page.", body=body),
-        answer("It is a 5, I think.", body=body),
-        answer(text[:-20], finish="length", body=body),
-        (400, {"error": {"code": "content_filter", "message": "filtered"}}, {}),
-        (400, {"error": {"message": "maximum context length exceeded"}}, {}),
-        (503, {"error": {"message": "overloaded"}}, {}),
-    ]
-    fault %= len(once) + len(always)
-    if fault < len(once):
-        return once[fault] if n == 1 else None
-    return always[fault - len(once)]
 
 
 def test_every_verdict_is_right_or_has_a_reason(tmp_path, monkeypatch):
@@ -348,6 +303,18 @@ def test_a_wrong_key_costs_no_page(tmp_path):
     assert set(study.load("judgments")["outcome"]) == {"quota"}
 
 
+def test_a_pilot_finds_that_replies_do_not_fit(tmp_path):
+    """A judge that can't finish a verdict on two sentences is stopped before the first page (C-03)."""
+    script = lambda body, n: answer("", finish="length", body=body)  # noqa: E731
+    with FakeJudge(script) as server:
+        study = tiny_study(tmp_path, server.settings())
+        with pytest.raises(JudgingStopped, match="raise max_tokens, now 2048"):
+            judge_study(study)
+        assert [body["max_tokens"] for body in server.requests] == [2048, 8192]
+    paid = [line["status"] for line in journal_lines(tmp_path) if line.get("usage")]
+    assert paid == ["pilot", "pilot"]
+
+
 def test_a_used_up_quota_stops_and_resumes(tmp_path):
     """Nothing is sent after the quota has ended; the next run does only the rest (C-05)."""
     state = {"left": 4}
@@ -368,6 +335,34 @@ def test_a_used_up_quota_stops_and_resumes(tmp_path):
         assert len(server.requests) == 5 + 4
         assert max(server.served.values()) == 1
     assert set(frame["outcome"]) == {"scored"}
+
+
+def test_a_real_rate_limit_costs_no_verdict(tmp_path):
+    """With more requests in flight than the endpoint takes, the run slows down and loses nothing."""
+    limited = (429, {"error": {"message": "limit of 3"}}, {"retry-after": "0.05"})
+    with FakeJudge(latency=0.02) as server:
+        server.script = lambda body, n: limited if server.in_flight > 3 else None
+        study = tiny_study(tmp_path, server.settings(concurrency=12, repeats=3))
+        frame = judge_study(study)
+        assert len(server.requests) > sum(server.served.values())
+        assert sum(server.served.values()) == 1 + 3 * 7
+    assert set(frame["outcome"]) == {"scored"}
+    assert all_right(study)
+
+
+def test_the_summary_says_what_could_not_be_set(tmp_path, capsys):
+    """Outcomes, tokens and what the endpoint did not take are told at the end of a run (C-14)."""
+
+    def script(body, n):
+        if "temperature" in body:
+            return 400, {"error": {"message": "no temperature here", "param": "temperature"}}, {}
+        return answer(json.dumps(verdict_on(body)), body=body)
+
+    with FakeJudge(script) as server:
+        judge_study(tiny_study(tmp_path, server.settings()), progress=True)
+    shown = capsys.readouterr()
+    assert "fake: 19 scored; this run: " in shown.out + shown.err
+    assert "the temperature could not be set" in shown.out + shown.err
 
 
 def test_another_model_is_refused(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 from studies import tiny_study
 
 from sourcebench.judge import JudgingStopped, judge_study, make_judge
+from sourcebench.judge.outcomes import verdict_outcomes
 from sourcebench.records import Verdict
 from sourcebench.rubric import GROUPS
 from sourcebench.study import StudyError
@@ -98,3 +99,22 @@ def test_an_unknown_judge_is_named(tmp_path):
     with pytest.raises(StudyError, match=r"no \[judges.nobody\]; judges are rules"):
         make_judge(study, "nobody")
     assert study.settings.as_of == date(2026, 6, 1)
+
+
+def test_outcomes_are_counted_by_system_and_topic(tmp_path):
+    """Every verdict that the sources call for is in the table, also the ones that are not there."""
+
+    class Shy(Threes):
+        def judge(self, group, query, packet):
+            refused = [Verdict(code, None, "no", "refused") for code in GROUPS[group]]
+            return (
+                refused if query and query.query_id == "q1" else super().judge(group, query, packet)
+            )
+
+    study = tiny_study(tmp_path)
+    judge_study(study, judges=[Shy()])
+    (row,) = verdict_outcomes(study, "threes").to_dict(orient="records")
+    assert row == {
+        **{"system": "s", "category": "factual", "verdicts": 4 * 8},
+        **{"scored": 3 * 5 + 3, "refused": 2 * 3, "not_judged": 8},
+    }

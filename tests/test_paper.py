@@ -38,7 +38,7 @@ def notebook(folder: Path, name: str, *cells: str, outputs=("a.csv",), kernel="p
     return path
 
 
-WRITE = "from pathlib import Path\n(Path(out) / 'a.csv').write_text(str(seed))"
+WRITE = "from pathlib import Path\nPath(out).mkdir(exist_ok=True)\n(Path(out) / 'a.csv').write_text(str(seed))"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,26 @@ def test_a_failed_notebook_fails_every_time(tmp_path):
         with pytest.raises(NotebookError, match=r"n\.ipynb: failed with KeyError: 'engine b'"):
             build([path], **given)
         assert not (tmp_path / "b" / "n.ipynb").exists()
+        assert not (tmp_path / "o" / "a.csv").exists()
     assert (tmp_path / "b" / "n.partial.ipynb").exists()
+
+
+def test_a_failure_leaves_what_was_built_before(tmp_path):
+    """Artefacts of the last good run stay until the next one has ended well."""
+    given = {"parameters": {"out": tmp_path / "o"}, "build_dir": tmp_path / "b", "say": str}
+    build([notebook(tmp_path, "n", "seed = 0\nout = ''", WRITE)], **given)
+    bad = notebook(tmp_path, "n", "seed = 0\nout = ''", WRITE, "raise ValueError")
+    with pytest.raises(NotebookError, match="failed with ValueError"):
+        build([bad], **given)
+    assert (tmp_path / "o" / "a.csv").read_text() == "0"
+
+
+def test_undeclared_files_are_refused(tmp_path):
+    """A file that the notebook does not declare is an error, so that none goes stale unseen."""
+    more = WRITE.replace("a.csv", "b.csv")
+    path = notebook(tmp_path, "n", "seed = 0\nout = ''", WRITE, more)
+    with pytest.raises(NotebookError, match=r"does not declare, b\.csv"):
+        build([path], parameters={"out": tmp_path / "o"}, build_dir=tmp_path / "b")
 
 
 def test_warm_kernels_share_no_state(tmp_path):
@@ -190,3 +209,13 @@ def test_the_command_line_starts_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_damaged_record_proves_nothing(tmp_path):
+    """A record that a kill cut off makes the notebook run again, and is no error."""
+    path = notebook(tmp_path, "n", "seed = 0\nout = ''", WRITE)
+    given = {"parameters": {"out": tmp_path / "o"}, "build_dir": tmp_path / "b", "say": str}
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "n.ipynb").write_text("{}")
+    (tmp_path / "b" / "n.json").write_text('{"notebook": "ab')
+    assert build([path], **given) == [tmp_path / "b" / "n.ipynb"]

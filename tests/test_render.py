@@ -16,6 +16,7 @@ from sourcebench.render import (
     tex,
     to_csv,
     to_html,
+    to_json,
 )
 
 
@@ -136,3 +137,11 @@ def test_numbers_become_macros(tmp_path):
     )
     with pytest.raises(ValueError, match="letters only"):
         save_numbers({"best1": "x"}, "numbers", tmp_path)
+
+
+def test_numbers_are_written_with_twelve_digits():
+    """Last bits that differ between processors do not reach CSV, JSON or a rounded cell."""
+    frame = pd.DataFrame({"x": [0.1 + 0.2, 2.6749999999999998, float("nan")], "n": [1, 2, 3]})
+    assert to_csv(frame) == "x,n\n0.3,1\n2.675,2\n,3\n"
+    assert '"x": 0.3,' in to_json(frame, "t", "")
+    assert rounded(1.005 * (1 - 1e-15)) == "1.01"

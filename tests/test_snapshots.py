@@ -104,6 +104,22 @@ def test_same_snapshots_same_bytes(tmp_path):
     assert len(list(read_snapshots(one))) == 9
 
 
+@pytest.mark.parametrize("short", [0, 1, 5, 10, 12, 30, 100])
+def test_records_anywhere_in_the_file(short, path):
+    """Wherever a record starts, also just before a block that is read ends, it is known."""
+    head = b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: %d\r\n\r\n"
+    size = (1 << 16) - short
+    filling = bytes(size - 200)
+    first = gzip.compress(head % len(filling) + filling + b"\r\n\r\n", compresslevel=0, mtime=0)
+    filling += bytes(size - len(first))
+    first = gzip.compress(head % len(filling) + filling + b"\r\n\r\n", compresslevel=0, mtime=0)
+    assert len(first) == size
+    path.write_bytes(first + encode_snapshot(PAGE) + encode_snapshot(OTHER))
+    assert index_snapshots(path) == {PAGE.url: size}
+    sort_snapshots(path)
+    assert [snapshot.url for snapshot in read_snapshots(path)] == [OTHER.url, PAGE.url]
+
+
 def test_cut_anywhere(path):
     """Cut at any byte, the file is readable up to its last whole record and can be appended to."""
     append_snapshot(path, PAGE)

@@ -244,3 +244,18 @@ def test_a_folder_without_settings_is_no_study(tmp_path):
         Study(tmp_path)
     with pytest.raises(StudyError, match="no such folder"):
         Study(tmp_path / "nowhere")
+
+
+def test_a_new_title_leaves_the_settings_as_they_are(study):
+    """Only the title line changes, whatever is in the new title."""
+    study.retitle('Mine, "quoted" \\ and more')
+    assert study.settings.title == 'Mine, "quoted" \\ and more'
+    assert (study.folder / "study.toml").read_text("utf-8").splitlines()[
+        1:
+    ] == SETTINGS.splitlines()[1:]
+
+
+def test_a_copy_never_overwrites_a_study(study):
+    """Copying onto a folder that holds a study is refused."""
+    with pytest.raises(StudyError, match="there is a study already"):
+        study.working_copy(study.folder)

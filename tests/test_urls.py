@@ -208,6 +208,7 @@ def test_sites_without_network(monkeypatch):
         "http://192.0.2.1/": "192.0.2.1",
         "http://localhost/": "localhost",
         "https://www.google.com/url?q=https://example.org/a": "example.org",
+        "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AAAA": "",
     }
     assert {url: site(url) for url in cases} == cases
 

@@ -72,6 +72,22 @@ def test_no_connection_to_inner_addresses(url, visit, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org@127.0.0.1/", "http://127.0.0.1\\@example.org/", "http://example.org\\@10.0.0.1/",
+        "http://１２７.0.0.1/", "http://①②⑦.0.0.1/", "http://127。0。0。1/", "http://127.0.0.1%00.example.org/",
+        "http://127.0.0.1:80:80/", "http://[::1]evil/", "http://127.0.0.1\t/", "http:/127.0.0.1/", "http:///127.0.0.1/",
+        "http://0x7f000001.:80/", "http://127.0.0.1../", "http://[::ffff:7f00:1]/", "http://0:80/", "\x00http://127.0.0.1/",
+    ],
+)  # fmt: skip
+def test_no_connection_by_tricks_of_spelling(url, visit, monkeypatch):
+    """Addresses that one reader takes for another's host lead nowhere."""
+    monkeypatch.setattr(socket, "create_connection", lambda *a, **k: pytest.fail("connected"))
+    failure = visit(url, lookup=numeric_lookup)
+    assert failure.outcome in ("not_allowed", "unreachable")
+
+
+@pytest.mark.parametrize(
     "inner", ["127.0.0.1", "10.0.0.5", "::1", "::ffff:192.168.0.1", "fe80::1%eth0"]
 )
 def test_names_of_inner_addresses(inner, visit, monkeypatch):

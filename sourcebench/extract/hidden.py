@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 MAX_STYLE = 300_000
 
@@ -110,26 +112,27 @@ def remove_hidden(root, candidates: list, styles: dict[str, str], source: str) -
     white = not root.xpath("boolean(//link[contains(@rel,'stylesheet')])")
     half = 0.0
     found, chars, telling = [], 0, False
+    beside: dict[Any, bool] = {}
     for element in candidates:
         why = _why_hidden(element, styles, white, known)
         if not why or element.tag in _NEVER_HIDDEN or not _is_in(root, element):
             continue
         text = " ".join("".join(element.itertext()).split())
-        if why in ("unseen", "clipped") and len(text) > 500:
+        if why in ("unseen", "clipped") and len(text) > 200:
             half = half or len("".join(root.itertext())) / 2
             if len(text) > half:
                 continue
-        in_article = why == "unseen" and _in_article(element)
+        in_article = not telling and why == "unseen" and _in_article(element, text, beside)
         text = _take_out(element, why, text)
         if text:
             chars += len(text)
             found.append(text[:2000])
-            odd = in_article or why not in ("unseen", "clipped")
-            telling = telling or (odd and _SENTENCE.search(text[:3000]) is not None)
+            telling = telling or in_article or (why in _ODD and _has_sentence(text))
     found += _comments(source)
     return Hidden(chars, telling, any(_FOR_MODELS.search(text) for text in found))
 
 
+_ODD = ("size", "offscreen", "colour")
 _ASIDES = ("aside", "figure", "nav", "form", "footer")
 _NEVER_HIDDEN = frozenset(["html", "body", "head", "input", "img", "br", "meta", "link"])
 
@@ -139,14 +142,26 @@ def _is_in(root, element) -> bool:
     return element.getroottree().getroot() is root
 
 
-def _in_article(element) -> bool:
-    """Whether an element that is not displayed is running text of the article: no form, link or image."""
+def _has_sentence(text: str) -> bool:
+    """Whether a text runs on for six words or more."""
+    return _SENTENCE.search(text[:3000]) is not None
+
+
+def _in_article(element, text: str, beside: dict[Any, bool]) -> bool:
+    """Whether an element that is not displayed is running text of the article: no form, link or image.
+
+    `beside` keeps for each parent whether it holds paragraphs.
+    """
+    if not _has_sentence(text):
+        return False
     above = {ancestor.tag for ancestor in element.iterancestors()}
     if element.tag in _ASIDES or not above.isdisjoint(_ASIDES):
         return False
     if above.isdisjoint(("article", "main")):
         parent = element.getparent()
-        if parent is None or len(parent.findall("p")) < 2:
+        if parent not in beside:
+            beside[parent] = len(list(islice(parent.iterchildren("p"), 2))) > 1
+        if not beside[parent]:
             return False
     return not element.xpath("boolean(.//form | .//button | .//input | .//a | .//img)")
 

@@ -106,10 +106,14 @@ def _loads(text: str) -> Any:
     text = text.strip().rstrip(";")
     for candidate in (text, re.sub(r",\s*([}\]])", r"\1", text)):
         try:
-            return json.loads(candidate, strict=False)
+            return json.loads(candidate, strict=False, parse_constant=_no_number)
         except (ValueError, RecursionError):
             continue
     return None
+
+
+def _no_number(name: str) -> None:
+    """Read NaN and Infinity, which are no JSON, as nothing."""
 
 
 _ELSEWHERE = ("itemListElement", "comment", "mentions", "isRelatedTo", "hasPart", "relatedLink")
@@ -163,10 +167,15 @@ def text_of(value: Any) -> str:
         return text_of(value) if isinstance(value, list | dict) else text_of(str(value))
     if isinstance(value, bool) or value is None:
         return ""
-    text = str(value)
+    text = _sound(str(value))
     if "<" in text:
         text = re.sub(r"<[^<>]{0,500}>", " ", text)
     return " ".join(html.unescape(text).split()) if "&" in text else " ".join(text.split())
+
+
+def _sound(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which JSON can escape and no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "ignore").decode("utf-8")
 
 
 def articles(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -199,7 +208,7 @@ def kept_items(items: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
 def _trimmed(value: Any, depth: int) -> Any:
     """Cut a value to the kept fields, short texts and little depth."""
     if isinstance(value, str):
-        return " ".join(value.split())[:300]
+        return " ".join(_sound(value).split())[:300]
     if isinstance(value, list):
         return [_trimmed(entry, depth + 1) for entry in value[:10] if depth < 3]
     if isinstance(value, dict):

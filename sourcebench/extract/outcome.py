@@ -151,10 +151,11 @@ def _challenge(seen: Seen) -> list[str]:
     """Return the signals of a bot challenge or a refusal sent as a page."""
     if len(seen.text) > 1500:
         return []
-    head = f"{seen.title}\n{seen.heading}"
-    signals = []
-    if _CHALLENGE.search(head):
-        signals.append(f"title or heading {_phrase(_CHALLENGE, head)!r}")
+    signals = [
+        f"{place} {_phrase(_CHALLENGE, text)!r}"
+        for place, text in (("title", seen.title), ("heading", seen.heading))
+        if _CHALLENGE.search(text)
+    ][:1]
     if len(seen.text) < 600 and _CHALLENGE.search(seen.text):
         signals.append(
             f"text of {len(seen.text)} characters says {_phrase(_CHALLENGE, seen.text)!r}"

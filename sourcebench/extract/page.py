@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sourcebench.extract import decode
-from sourcebench.extract.language import text_language
 from sourcebench.extract.maintext import MAX_TEXT
 from sourcebench.extract.names import kind_of, split_names
 from sourcebench.extract.pdf import UnreadablePdf, read_pdf
 from sourcebench.extract.webpage import read_webpage
+from sourcebench.language import text_language
 from sourcebench.records import Author, Dated, Packet
 from sourcebench.urls import site
 

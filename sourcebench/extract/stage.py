@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sourcebench.extract.page import extract_page
@@ -12,11 +15,15 @@ from sourcebench.records import Packet
 from sourcebench.study import WARC, Study, drop_cut_line
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sourcebench.snapshots import Snapshot
 
-PAGE_SECONDS = 20.0
+PAGE_SECONDS = 20.0  # of processor time, so that a busy machine fails no page
+PATIENCE = 15  # times that, on the clock: a reader that waits for ever ends too
 WORKER_BYTES = 4 * 1024**3  # address space; a page that wants more ends its worker, not the run
 WORKER_PAGES = 200  # then the worker is replaced, so that what libraries leak stays small
+PRELOADED = ("sourcebench.extract.page", "lxml.html", "trafilatura", "py3langid")
 UNDER_WAY = 4  # pages waiting or in work, a worker
 
 
@@ -27,7 +34,8 @@ def extract_study(
 
     Pages are read in child processes with limits on time and memory; a page that exceeds them gets
     the outcome `failed` with the reason. A packet is on disk before the next one is noted, and a run
-    that was killed is taken up where it stopped. A page that was fetched again is read again.
+    that was killed is taken up where it stopped. A page that was fetched again, or whose reading
+    failed, is read again.
 
     Parameters
     ----------
@@ -36,7 +44,7 @@ def extract_study(
     workers
         Number of child processes.
     seconds
-        Most time for one page.
+        Most processor time for one page.
     progress
         Whether to show a progress bar.
 
@@ -47,15 +55,18 @@ def extract_study(
     """
     fetches = _came_back(study)
     drop_cut_line(study.folder / "packets.jsonl")
-    known = _known(study, fetches)
+    frame = study.load("packets")
+    known = _known(frame, fetches)
     missing = {key: row for key, row in fetches.items() if key not in known}
-    if missing:
-        for packet in _with_progress(_extract(study, missing, workers, seconds), missing, progress):
-            study.append("packets", [packet])
-            known[packet["page_id"]] = packet
+    if len(known) < len(frame):  # void packets leave before new ones of the same page come
+        study.save("packets", [known[key] for key in sorted(known)])
+    for packet in _with_progress(_extract(study, missing, workers, seconds), missing, progress):
+        study.append("packets", [packet])
+        known[packet["page_id"]] = packet
     packets = [known[key] for key in sorted(known)]
-    study.save("packets", packets)
-    study.save("pages", [page_row(Packet.from_dict(packet)) for packet in packets])
+    if missing or len(known) < len(frame) or not study.has("pages"):
+        study.save("packets", packets)  # only if they changed: verdicts on older pages are void
+        study.save("pages", [page_row(Packet.from_dict(packet)) for packet in packets])
     counts: dict[str, int] = {}
     for packet in packets:
         counts[packet["outcome"]] = counts.get(packet["outcome"], 0) + 1
@@ -70,14 +81,20 @@ def _came_back(study: Study) -> dict[str, dict[str, Any]]:
     return {row["page_id"]: row for row in rows}
 
 
-def _known(study: Study, fetches: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the packets of earlier runs that still belong to what was fetched."""
-    frame = study.load("packets")
+def _known(
+    frame: pd.DataFrame, fetches: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return the packets of earlier runs that still belong to what was fetched.
+
+    A page whose reading failed is tried again: the fault may have been the machine's.
+    """
     packets = dict(zip(frame["page_id"], frame["record"], strict=True))
     return {
         key: packet
         for key, packet in packets.items()
-        if key in fetches and packet["fetched_at"] == (fetches[key]["fetched_at"] or "")
+        if key in fetches
+        and packet["outcome"] != "failed"
+        and packet["fetched_at"] == (fetches[key]["fetched_at"] or "")
     }
 
 
@@ -92,38 +109,68 @@ def _extract(
     study: Study, missing: Mapping[str, Mapping[str, Any]], workers: int, seconds: float
 ) -> Iterator[dict[str, Any]]:
     """Yield a packet for each missing page, as they come."""
+    if not missing:
+        return
     from multiprocessing import get_context
 
     from pebble import ProcessPool
 
     context = get_context("forkserver" if hasattr(os, "fork") else "spawn")
-    with ProcessPool(
-        max_workers=min(workers, len(missing)),
-        max_tasks=WORKER_PAGES,
-        initializer=_limit_memory,
-        context=context,
-    ) as pool:
+    context.set_forkserver_preload(list(PRELOADED))
+    with (
+        _caller_left_alone(),
+        ProcessPool(
+            max_workers=min(workers, len(missing)),
+            max_tasks=WORKER_PAGES,
+            initializer=_limit_memory,
+            context=context,
+        ) as pool,
+    ):
         running: dict[Future, Mapping[str, Any]] = {}
         for row, snapshot in _bodies(study, missing):
             if snapshot is None:
                 yield _failed(row, f"no snapshot of {row['final_url']} in {WARC}")
                 continue
-            running[pool.schedule(_work, args=(row, snapshot), timeout=seconds)] = row
+            job = pool.schedule(_work, args=(row, snapshot, seconds), timeout=PATIENCE * seconds)
+            running[job] = row
             if len(running) >= UNDER_WAY * workers:
                 yield from _finished(running, seconds)
         while running:
             yield from _finished(running, seconds)
 
 
+@contextmanager
+def _caller_left_alone() -> Iterator[None]:
+    """Keep child processes from running the caller's script once more, which they need nothing of.
+
+    Python has every new process import the main module; a script that calls the stage at its top
+    level would start over in each of them, and the run would never end.
+    """
+    main = vars(sys.modules["__main__"])
+    held = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(held)
+
+
 def _finished(running: dict[Future, Mapping[str, Any]], seconds: float) -> Iterator[dict[str, Any]]:
     """Wait for a page to end, and yield the packets of all that have."""
+    from pebble import ProcessExpired
+
     done, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in done:
         row = running.pop(future)
         try:
             yield future.result()
         except TimeoutError:
-            yield _failed(row, f"took longer than {seconds:g} seconds to read")
+            yield _failed(row, f"took longer than {PATIENCE * seconds:g} seconds to read")
+        except ProcessExpired as end:
+            late = end.exitcode == -signal.SIGPROF
+            spent = f"took more than {seconds:g} seconds of processor time"
+            yield _failed(row, spent if late else f"the reader died, exit code {end.exitcode}")
         except MemoryError:
             yield _failed(row, "needs more memory than a page may have")
         except Exception as error:
@@ -144,8 +191,22 @@ def _bodies(
         yield row, None if place is None else read_snapshot(path, place)
 
 
-def _work(row: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
-    """Read one page; runs in a child process."""
+def _work(row: Mapping[str, Any], snapshot: Snapshot, seconds: float) -> dict[str, Any]:
+    """Read one page; runs in a child process, which dies when the page has used up its time.
+
+    Only the death of the process ends a parser that hangs outside of Python.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        return _read(row, snapshot)
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _read(row: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+    """Turn a snapshot into the values of a packet."""
     from sourcebench.snapshots import decoded_body
 
     try:

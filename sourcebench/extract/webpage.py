@@ -8,11 +8,11 @@ from typing import Any
 from sourcebench.extract import dates, head, jsonld, links, maintext, people
 from sourcebench.extract.decode import Decoded, is_mojibake
 from sourcebench.extract.kind import page_kind
-from sourcebench.extract.language import text_language
 from sourcebench.extract.outcome import Seen, page_outcome
 from sourcebench.extract.tree import PageLimit, parse
 from sourcebench.extract.view import View, read_view, strip_furniture
 from sourcebench.extract.zones import find_zones
+from sourcebench.language import text_language
 from sourcebench.records import Packet
 
 

@@ -9,24 +9,33 @@ from typing import Any
 
 
 def in_threads(
-    work: Callable[[Any], Any], tasks: Sequence[Any], threads: int
+    work: Callable[[Any], Any],
+    tasks: Sequence[Any],
+    threads: int,
+    hurry: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield each task with its result, as results come in; the first exception ends it.
 
-    Tasks are handed out in order. When the caller stops early, or one task raises, tasks in hand
-    are finished and their results yielded; no new one is begun.
+    Tasks are handed out in order. When the caller stops early (also by Ctrl-C), or one task raises,
+    tasks in hand are finished, since their requests are paid for, and no new one is begun.
+
+    Parameters
+    ----------
+    work
+        What is done with a task, in one of the threads.
+    threads
+        Number of threads.
+    hurry
+        Called when the caller stops early, to have tasks that only wait give up.
     """
-    if threads <= 1:
-        yield from ((task, work(task)) for task in tasks)
-        return
-    yield from _Crew(work, tasks).results(threads)
+    yield from _Crew(work, tasks, hurry).results(max(1, threads))
 
 
 class _Crew:
     """Threads that share one list of tasks."""
 
-    def __init__(self, work: Callable[[Any], Any], tasks: Sequence[Any]):
-        self._work, self._tasks = work, iter(tasks)
+    def __init__(self, work: Callable[[Any], Any], tasks: Sequence[Any], hurry: Callable[[], None]):
+        self._work, self._tasks, self._hurry = work, iter(tasks), hurry
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._done: queue.SimpleQueue = queue.SimpleQueue()
 
@@ -63,5 +72,9 @@ class _Crew:
                     yield item[0], item[1]
         finally:
             self._stop.set()
+            if running:
+                self._hurry()
+            for thread in crew:
+                thread.join()
         if failure is not None:
             raise failure

@@ -49,13 +49,13 @@ def excerpt(group: Group, packet: Packet, as_of: date, budget: int) -> Excerpt:
     """
     parts = {"content": _content, "credibility": _credibility, "usability": _usability}[group]
     lines, texts = parts(packet, as_of, budget)
-    blocks, flags = ["\n".join(line for line in lines if line)], []
+    fields, found = plain("\n".join(line for line in lines if line))
+    blocks, flags = [fields], [*found]
     for title, text, room in texts:
         shown, found = _text_block(title, text, room)
         blocks.append(shown)
         flags += found
-    safe, found = plain("\n\n".join(block for block in blocks if block))
-    return Excerpt(safe, tuple(dict.fromkeys([*flags, *found])))
+    return Excerpt("\n\n".join(filter(None, blocks)), tuple(dict.fromkeys(flags)))
 
 
 def _content(packet: Packet, as_of: date, budget: int):
@@ -88,7 +88,7 @@ def _usability(packet: Packet, as_of: date, budget: int):
     lines = [*_head(packet), _field("Kind of page", packet.kind), _field("Counts", counts)]
     texts = [
         ("Lines outside the main text", packet.outside, budget // 4),
-        ("Opening of the main text", packet.text, budget // 4),
+        ("Opening of the main text", packet.text, budget // 8),
     ]
     return lines, texts
 

@@ -48,11 +48,9 @@ def plain(text: str) -> tuple[str, tuple[str, ...]]:
     brackets, so that the judge still sees that the page carries them; all words stay.
     """
     flags = ["invisible_text"] if len(_TAGS.findall(text)) >= 20 else []
-    seen = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    safe = _MARKS.sub(lambda match: match[0].translate(_OTHER_BRACKETS), _narrow(seen))
-    if _MARKS.search(_narrow(seen)):
-        flags.append("forged_marks")
-    return safe, tuple(flags)
+    seen = _narrow(_UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    safe, marks = _MARKS.subn(lambda match: match[0].translate(_OTHER_BRACKETS), seen)
+    return safe, (*flags, "forged_marks") if marks else tuple(flags)
 
 
 def _narrow(text: str) -> str:
@@ -126,6 +124,8 @@ def echoes(verdicts: Sequence[Verdict], page: str, planted: Sequence[Sequence[Ve
 
 def planted_verdicts(page: str, names: Mapping[str, str]) -> list[tuple[Verdict, ...]]:
     """Return the verdicts that a page carries in the form a judge would give them."""
+    if "{" not in page and "[" not in page:
+        return []
     labels = "|".join(re.escape(label) for pair in names.items() for label in pair)
     if not re.search(rf"(?:{labels}|score)\W{{0,12}}:", page, re.I):
         return []

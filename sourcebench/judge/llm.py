@@ -430,11 +430,17 @@ class LLMJudge:
                 f"judge {self.name}: {self.settings.model} at {self.settings.base_url} can't be "
                 f"used: {failure.message}"
             ) from None
-        self.spending.settle(-1, reply.usage)
         self._dialect = dialect
-        self._keep(self._dialect_key, "dialect", pilot, reply, {"dialect": dialect.to_dict()})
-        self._check_model(reply.model)
         if reply.status == "cut":
+            self._keep("", "pilot", pilot, reply, {})
+            self.spending.settle(-1, reply.usage)
+            reply = self.patience.ask(self.body(self._with_room(pilot)))
+        fits = reply.status != "cut"
+        self.spending.settle(-1, reply.usage)
+        key, status = (self._dialect_key, "dialect") if fits else ("", "pilot")
+        self._keep(key, status, pilot, reply, {"dialect": dialect.to_dict()})
+        self._check_model(reply.model)
+        if not fits:
             raise JudgingStopped(
                 f"judge {self.name}: the verdict on a page of two sentences did not fit; raise "
                 f"max_tokens, now {self.settings.max_tokens}"
@@ -625,6 +631,27 @@ class LLMJudge:
         request = self._request(group, query, packet)
         known = request.key in self.journal
         return PlannedCall(packet.page_id, request.prompt_tokens, request.room, known)
+
+    def give_up(self) -> None:
+        """Have requests that wait for another try end; those in flight are still taken."""
+        if self._patience is not None:
+            self._patience.gate.stop("the run was interrupted")
+
+    def notes(self) -> list[str]:
+        """Return what a reader of the verdicts should know about how they came about."""
+        notes = []
+        if not self.dialect.temperature:
+            notes.append("the temperature could not be set")
+        if self.dialect.form != "json_schema":
+            notes.append(f"no JSON schema could be asked for, but {self.dialect.form}")
+        seen = self.journal.models.get((family(self.name), self.settings.model), {})
+        if len(seen) > 1:
+            each = (
+                f"{model} {fingerprint}".strip() + f": {n}"
+                for (model, fingerprint), n in seen.items()
+            )
+            notes.append(f"answered as {'; '.join(each)}")
+        return notes
 
     def progress(self) -> str:
         """Return failures, tokens and cost so far, for a progress bar."""

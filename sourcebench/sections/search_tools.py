@@ -52,7 +52,10 @@ def pair_table(study: Study, sources: pd.DataFrame) -> PaperTable:
 
 def effects_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     """Return, for every two systems that differ in one part only, the paired difference."""
-    name, title = "table-09-effects", f"Effect of one part, weighted score: {study.label}"
+    name, title = (
+        "table-09-effects",
+        f"Effect of one part, weighted score: {study.label}; judge: {judge_name(study)}",
+    )
     pairs = pair_systems(study)
     rows = [
         {"changed": changed, "system_a": a.system, "system_b": b.system}

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sourcebench.extract.language import text_language
 from sourcebench.judge.relevance import Embedder
+from sourcebench.language import text_language
 from sourcebench.records import Check, Packet
 from sourcebench.support.lexis import (
     figures,
@@ -124,10 +124,11 @@ class RulesVerifier:
     def check(self, statements: Sequence[str], packet: Packet) -> list[Check]:
         """Return one check for each statement; the page is read once."""
         passages = Passages(packet.text)
-        planted = ("planted_verdict",) if PLANTED.search(packet.text) else ()
+        flags = ("planted_verdict",) if PLANTED.search(packet.text) else ()
+        flags += ("page_cut",) if "cut" in packet.flags else ()
         near = self._cosines(statements, passages)
         return [
-            self._check(s, passages, packet.language, planted, cosines)
+            self._check(s, passages, packet.language, flags, cosines)
             for s, cosines in zip(statements, near, strict=True)
         ]
 
@@ -144,25 +145,25 @@ class RulesVerifier:
         statement: str,
         passages: Passages,
         language: str,
-        planted: tuple[str, ...],
+        flags: tuple[str, ...],
         cosines: Cosines,
     ) -> Check:
         """Return the check of one statement."""
         claim = Claim.of(statement)
         if not claim.weights:
-            return Check("cant_tell", reason="no content words", flags=planted)
+            return Check("cant_tell", reason="no content words", flags=flags)
         match = best_match(claim, passages, self.thresholds, cosines)
         if match is None or match.score < self.thresholds.partly:
             other = _other_language(statement, passages.text, language)
             if other:
-                return Check("cant_tell", reason=other, flags=(*planted, "other_language"))
+                return Check("cant_tell", reason=other, flags=(*flags, "other_language"))
         if match is None:
-            return Check("not_supported", reason="no passage shares its words", flags=planted)
+            return Check("not_supported", reason="no passage shares its words", flags=flags)
         quote = passages.shown(match.place, match.around)[:_QUOTE].strip()
         said = f"{match.words:.0%} of the words, {match.pairs:.0%} of the word pairs"
         reason = f"{said}; {match.conflict}" if match.conflict else said
         verdict = _verdict(match, self.thresholds)
-        return Check(verdict, quote, stands_in(quote, passages.text), reason=reason, flags=planted)
+        return Check(verdict, quote, stands_in(quote, passages.text), reason=reason, flags=flags)
 
 
 def best_match(
