@@ -153,7 +153,7 @@ def own_evidence(claims: list[Claim], embedder) -> None:
         scores["content words"].append(
             len(compared.weights.keys() & held) / max(len(compared.weights), 1)
         )
-        cosines = next(iter(verifier._cosines([compared.text], passages)))
+        cosines = next(iter(verifier.cosines_of([compared.text], passages)))
         match = best_match(compared, passages, verifier.thresholds, cosines)
         scores["verifier"].append(match.score if match else 0.0)
     for name, values in scores.items():

@@ -126,13 +126,13 @@ class RulesVerifier:
         passages = Passages(packet.text)
         flags = ("planted_verdict",) if PLANTED.search(packet.text) else ()
         flags += ("page_cut",) if "cut" in packet.flags else ()
-        near = self._cosines(statements, passages)
+        near = self.cosines_of(statements, passages)
         return [
             self._check(s, passages, packet.language, flags, cosines)
             for s, cosines in zip(statements, near, strict=True)
         ]
 
-    def _cosines(self, statements: Sequence[str], passages: Passages) -> Iterator[Cosines]:
+    def cosines_of(self, statements: Sequence[str], passages: Passages) -> Iterator[Cosines]:
         """Yield the similarity of each statement to the first sentences of a page, or None."""
         if self.embedder is None or not passages.spans or not statements:
             yield from [None] * len(statements)
