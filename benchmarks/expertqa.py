@@ -52,9 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         study = import_expertqa(chosen.file, Path(folder) / "study")
         verifier = RulesVerifier("rules", SEMANTIC if embedder else Thresholds(), embedder)
-        verify_study(
-            study, verifiers=[verifier], statements=study.load("statements"), scope="cited"
-        )
+        verify_study(study, verifiers=[verifier], scope="cited")
         whole_study(study)
     answers = read_expertqa(chosen.file)
     own_evidence([c for answer in answers for c in answer.claims], embedder)
