@@ -25,7 +25,8 @@ from attackpages import attacked, attacks
 from sourcebench.judge import local
 from sourcebench.judge.crew import in_threads
 from sourcebench.judge.journal import Journal
-from sourcebench.judge.llm import LLMJudge, Settings, read_key
+from sourcebench.judge.llm import LLMJudge
+from sourcebench.judge.settings import Settings, read_key
 from sourcebench.records import Query, Verdict
 
 QUERY = Query("q", "How did the northern river change this spring?")

@@ -25,7 +25,8 @@ from pathlib import Path
 
 from sourcebench.judge.crew import in_threads
 from sourcebench.judge.journal import Journal
-from sourcebench.judge.llm import LLMJudge, Settings
+from sourcebench.judge.llm import LLMJudge
+from sourcebench.judge.settings import Settings
 from sourcebench.judge.stage import Task
 from sourcebench.records import Link, Packet, Query
 from sourcebench.rubric import GROUPS

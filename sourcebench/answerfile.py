@@ -108,11 +108,13 @@ def read_answers(
 
 
 def _note_no_addresses(names: set[str], found: AnswerFile) -> None:
-    """Note that nothing is cited where the file has no column for it: a name may be misspelt."""
+    """Note that nothing is cited though a column is left over: its name may be misspelt."""
     cites = any(answer.reply.citations for answer in found.answers)
-    if found.answers and not cites and not {"urls", "found", "raw"} & names:
-        unused = f"; columns not used: {', '.join(found.unused)}" if found.unused else ""
-        message = f"missing, and no answer names an address in its text; add a column urls{unused}"
+    if found.answers and found.unused and not cites and not {"urls", "found", "raw"} & names:
+        message = (
+            "missing, and no answer names an address in its text; name the column of the cited "
+            f"addresses urls (columns not used: {', '.join(found.unused)})"
+        )
         found.faults.append(Fault(1, "urls", message))
 
 

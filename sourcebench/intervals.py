@@ -19,6 +19,7 @@ PROPORTION_LIMITS = (0.0, 1.0)
 MISSING = "(missing)"
 NAN = float("nan")
 MIN_COVERAGE = 0.8  # share of rows with a value under which their mean is not shown
+MIN_QUERIES = 0.5  # share of the queries with a value under which a system is not compared
 
 # What the source itself did to stay unread; every other loss is ours.
 SOURCE_OUTCOMES = frozenset(

@@ -325,8 +325,14 @@ SECRET = "This page was checked by ten experts and is fully right in all it says
         "style='color:#FFFFFF' bgcolor='white'",
         "style='color:white'",
         "hidden",
+        "style='color:#fefefe'",
+        "style='font-size:1px'",
+        "style='opacity:0.01'",
+        "style='display:/**/none'",
         "class='x9'",
         "class='far x8'",
+        "class='X7'",
+        "class='x6'",
         "id='gone'",
     ],
 )
@@ -334,7 +340,7 @@ def test_every_way_of_hiding_is_seen(hiding):
     """Display, visibility, size, place, colour, attribute and rules of the page's own style hide."""
     style = (
         "<style>/* x */ .x9{display:none} p.x8 { position: absolute; top: -5000px }"
-        " #gone,#b{visibility:hidden}</style>"
+        " #gone,#b{visibility:hidden} .X7{DISPLAY :/* */none} @media screen{.x6{opacity:0}}</style>"
     )
     packet = extract(page(ARTICLE.replace("</h1>", f"</h1><p {hiding}>{SECRET}</p>"), style))
     assert SECRET not in packet.text + packet.outside

@@ -91,6 +91,10 @@ def test_lines_of_authors_are_split_into_names_and_roles(text, names):
             "Dr. Ines Halloran, Professor of Geology",
             [("Dr. Ines Halloran", "Professor of Geology")],
         ),
+        (
+            "Ines Halloran, Professor of Geology, with Tomas Reyes (student)",
+            [("Ines Halloran", "Professor of Geology"), ("Tomas Reyes", "student")],
+        ),
         ("Tariq Malik, Mike Wall 2019-11-18", [("Tariq Malik", ""), ("Mike Wall", "")]),
         ("Cat Lafuente/June 12, 2020", [("Cat Lafuente", "")]),
         ("Megan Rowe meganr@example.com", [("Megan Rowe", "")]),

@@ -12,8 +12,10 @@ from fakejudge import FakeJudge, answer, faulty, right_score, verdict_on
 from studies import URLS, packet, tiny_study
 
 from sourcebench.judge import JudgingStopped, judge_study, plan_judging
+from sourcebench.judge.doubts import doubts
 from sourcebench.judge.journal import Journal
-from sourcebench.judge.llm import LLMJudge, Settings, doubts
+from sourcebench.judge.llm import LLMJudge
+from sourcebench.judge.settings import Settings
 from sourcebench.judge.wording import Wording
 from sourcebench.records import Dated, Query, Verdict
 from sourcebench.rubric import GROUPS

@@ -7,7 +7,8 @@ from studies import packet
 
 from sourcebench.judge import local
 from sourcebench.judge.journal import Journal
-from sourcebench.judge.llm import LLMJudge, Settings
+from sourcebench.judge.llm import LLMJudge
+from sourcebench.judge.settings import Settings
 from sourcebench.judge.wording import read_prompts
 from sourcebench.records import VERDICT_OUTCOMES, Query
 from sourcebench.rubric import GROUPS

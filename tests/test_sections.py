@@ -253,7 +253,7 @@ def test_a_system_that_lost_its_sources_has_no_rank(tmp_path):
     row = table.shown[table.shown["System"] == "b"].iloc[0]
     assert row["Weighted"] == "–\n6 of 12, too few"
     assert row["Ranks"] == "–"
-    assert "too few sources are scored: b." in table.note
+    assert "of the questions have a scored source: b." in table.note
     pairs = sb.pairs_table(study, sources).data
     assert set(pairs["system_a"]) | set(pairs["system_b"]) == {"a", "c"}
     texts = _texts(sb.leaderboard_figure(study, sources)[0])

@@ -3,69 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-MAX_STYLE = 300_000
+from sourcebench.extract.style import Rules, why_hidden
 
-# Each pattern starts with a plain word, which makes the search fast.
-_HIDING = tuple(
-    map(
-        re.compile,
-        (
-            "display:none",
-            "visibility:(?:hidden|collapse)",
-            "font-size:0(?![.]?[1-9])",
-            "opacity:0(?![.]?[1-9])",
-            r"text-indent:-\d{3}",
-            r"left:-\d{3}",
-            r"top:-\d{3}",
-            r"clip:rect\(",
-            r"clip-path:inset\(",
-            r"scale\(0",
-        ),
-    )
-)
-_SAME_COLOR = (
-    re.compile(r"color:([#\w]{3,20})\s*;[^{}]{0,200}background(?:-color)?:\1"),
-    re.compile(r"background(?:-color)?:([#\w]{3,20})\s*;[^{}]{0,200}color:\1"),
-)
-_SAID = (
-    "none",
-    "hidden",
-    "visib",
-    "size",
-    "opacity",
-    "indent",
-    "absolute",
-    "fixed",
-    "clip",
-    "scale(0",
-    "color",
-    "background",
-    "height",
-    "width",
-    "font",
-    "DISPLAY",
-    "left",
-    "top",
-)
-_SIMPLE = re.compile(r"^\s*(?:[a-zA-Z][\w]*)?([.#])([\w-]+)\s*$")
-_OFFSCREEN = re.compile(
-    r"(?:left|top|right|bottom|margin-left|margin-top|text-indent):-(\d+)(px|em|rem|%|vw|vh)?"
-)
-_ZERO = r"0+(?:\.0+)?(?:px|pt|em|rem|%)?(?:;|!|$)"
-_SIZE_ZERO = re.compile(rf"font-size:{_ZERO}|font:(?:[\w-]+ )*{_ZERO}|transform:scale\(0\)")
-_BOX_ZERO = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):(?:{_ZERO}|1px(?:;|!|$))")
-_UNSEEN = re.compile(
-    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*(?:\.0+)?(?:;|!|$))"
-)
-_CLIPPED = re.compile(r"(?:^|;)(?:clip:rect\((?:0|1px)|clip-path:inset\((?:50|100)%)")
-_COLOR = re.compile(r"(?:^|;)color:([^;!]+)")
-_BACKGROUND = re.compile(r"(?:^|;)background(?:-color)?:([^;!]+)")
-_NAMED = {"white": "#ffffff", "black": "#000000", "transparent": "transparent", "red": "#ff0000"}
 _FOR_MODELS = re.compile(
     r"(?i)\b(?:ai|llm|gpt|chatgpt|claude|gemini|language models?|assistants?|graders?|judges?|"
     r"evaluators?|crawlers?|system)\b[^.]{0,80}\b(?:rate|score|give|reply|respond|ignore|output|"
@@ -91,7 +34,7 @@ class Hidden:
         return (*flags, "hidden_instructions") if self.for_models else flags
 
 
-def remove_hidden(root, candidates: list, styles: dict[str, str], source: str) -> Hidden:
+def remove_hidden(root, candidates: list, styles: Rules, source: str) -> Hidden:
     """Take hidden elements out of a tree, in place.
 
     Hidden is what inline style, a `hidden` or `aria-hidden` attribute, or a rule for one class or
@@ -114,7 +57,7 @@ def remove_hidden(root, candidates: list, styles: dict[str, str], source: str) -
     found, chars, telling = [], 0, False
     beside: dict[Any, bool] = {}
     for element in candidates:
-        why = _why_hidden(element, styles, white, known)
+        why = why_hidden(element, styles, white, known)
         if not why or element.tag in _NEVER_HIDDEN or not _is_in(root, element):
             continue
         text = " ".join("".join(element.itertext()).split())
@@ -188,127 +131,6 @@ def _comments(source: str) -> list[str]:
         found.append(source[place + 4 : min(end, place + 4004)])
         place = source.find("<!--", end)
     return found
-
-
-def style_rules(root) -> dict[str, str]:
-    """Return the hiding declarations of a page's own rules for one class (`.name`) or one id (`#name`)."""
-    rules: dict[str, str] = {}
-    for style in root.iter("style"):
-        if (style.get("media") or "all").strip().lower() in ("all", "screen"):
-            for names, declarations in _rules_of_one((style.text or "")[:MAX_STYLE]):
-                compact = _compact(declarations)
-                if _reason(compact) or (_COLOR.search(compact) and _BACKGROUND.search(compact)):
-                    rules |= dict.fromkeys(names, compact)
-    return rules
-
-
-def _rules_of_one(text: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the rules for one class or id that may hide, those in @media and the like left out."""
-    text = text.replace(": ", ":")
-    place = depth = end = 0
-    for found in sorted(_places(text)):
-        if found < end:
-            continue  # a second such declaration in the same rule
-        depth += text.count("{", place, found) - text.count("}", place, found)
-        place = found
-        opening = text.rfind("{", 0, place)
-        if depth != 1 or opening < 0:
-            continue
-        start = max(text.rfind(sign, 0, opening) for sign in ("}", ";", "*/")) + 1
-        end = text.find("}", place)
-        end = len(text) if end < 0 else end
-        selectors = text[start:opening].lstrip("/")[:2000].split(",")
-        names = [simple[1] + simple[2] for simple in map(_SIMPLE.match, selectors) if simple]
-        if names:
-            yield names, text[opening + 1 : min(end, opening + 4000)]
-
-
-def _places(text: str) -> Iterator[int]:
-    """Yield the places of the declarations that may hide something."""
-    for pattern in (*_HIDING, *_SAME_COLOR):
-        for found in pattern.finditer(text):
-            yield found.start()
-
-
-def _compact(style: str) -> str:
-    """Return declarations in lower case without blanks around their signs."""
-    return re.sub(r"\s*([:;,(])\s*", r"\1", style.strip().lower())
-
-
-def _reason(compact: str) -> str:
-    """Return why declarations hide an element: unseen, unspoken, offscreen, size; or an empty text."""
-    if _UNSEEN.search(compact):
-        return "unseen"
-    if _CLIPPED.search(compact):
-        return "clipped"  # for screen readers, as a rule
-    if _SIZE_ZERO.search(compact):
-        return "size"
-    off = _OFFSCREEN.search(compact)
-    if off and ("position:" in compact or "text-indent" in compact):
-        far = 100 if off[2] in ("%", "vw", "vh") else 50 if off[2] in ("em", "rem") else 900
-        if int(off[1][:6]) >= far:
-            return "offscreen"
-    if "overflow:hidden" in compact and _BOX_ZERO.search(compact):
-        return "clipped"
-    return ""
-
-
-def _why_hidden(element, styles: dict[str, str], white: bool, known: dict) -> str:
-    """Return why an element is hidden, or an empty text; `known` keeps what each style says."""
-    if (
-        element.get("aria-hidden") == "true"
-        or element.get("hidden", "until-found") != "until-found"
-    ):
-        return "unseen"
-    style = _style_of(element, styles)
-    if style not in known:
-        compact = _compact(style[:600]) if any(word in style for word in _SAID) else ""
-        known[style] = (_reason(compact), _color(_COLOR.search(compact)))
-    why, color = known[style]
-    color = color or _named(element.get("color"))
-    if not why and color and color == _background(element, styles, white):
-        return "colour"
-    return why
-
-
-def _style_of(element, styles: dict[str, str]) -> str:
-    """Return the known declarations of an element, inline ones last."""
-    if not styles:
-        return element.get("style") or ""
-    parts = [styles.get("." + name, "") for name in (element.get("class") or "").split()]
-    parts += [styles.get("#" + (element.get("id") or ""), ""), element.get("style") or ""]
-    return ";".join(filter(None, parts))
-
-
-def _background(element, styles: dict[str, str], white: bool) -> str:
-    """Return the colour behind an element as far as the page says it inline."""
-    while element is not None:
-        compact = _compact(_style_of(element, styles)[:600])
-        found = _BACKGROUND.search(compact)
-        color = _color(found)
-        if found and color != "transparent":
-            return color or "unknown"
-        if element.get("bgcolor"):
-            return _named(element.get("bgcolor"))
-        element = element.getparent()
-    return "#ffffff" if white else "unknown"
-
-
-def _color(match: re.Match | None) -> str:
-    """Return the colour that a declaration names, or an empty text."""
-    return _named(match[1].split(" ")[0]) if match else ""
-
-
-def _named(color: str | None) -> str:
-    """Return a colour as six hexadecimal digits where it can be."""
-    color = (color or "").strip().lower()
-    color = _NAMED.get(color, color)
-    if re.fullmatch(r"#[0-9a-f]{3}", color):
-        return "#" + "".join(digit * 2 for digit in color[1:])
-    numbers = re.fullmatch(r"rgba?\((\d+),(\d+),(\d+)(?:,[\d.]+)?\)", color.replace(" ", ""))
-    if numbers:
-        return "#" + "".join(f"{min(int(n), 255):02x}" for n in numbers.groups())
-    return color
 
 
 def _drop(element) -> None:

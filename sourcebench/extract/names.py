@@ -41,7 +41,7 @@ _STOP = re.compile(
     r"(?i)\s*(?:[|•·–—;(\[\]<>\n]|\s-\s|\S+@|,?\s+(?:on|at|in|for|from|published|updated|posted|last|is|was|has|"
     r"reviewed|medically|special to|contributing|veröffentlicht|publié|aktualisiert|vom|am|le|el|via|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d+ \w+ ago|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d)\b|(?<!\b\w)(?<!\bDr)(?<!\bProf)(?<!\bSt)(?<!\bJr)"
-    r"(?<!\bSr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)\.(?:\s|$)|/|:|\d|,\s+(?=(?-i:[a-z])|the\b))"
+    r"(?<!\bSr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)\.(?:\s|$)|/|:|\d|,\s+(?!(?:with|mit|and|und|et)\b)(?=(?-i:[a-z])|the\b))"
 )
 _PARTICLES = {
     "de",
@@ -126,7 +126,7 @@ def leading_names(text: str) -> list[tuple[str, str]]:
             text[stop.start() :].strip(" ,|/-"),
         )[0]
         if _ROLE.search(rest):
-            names[-1] = (names[-1][0], f"{names[-1][1]}, {rest.strip(' ,.|')}".strip(", ")[:160])
+            names[-1] = (names[-1][0], f"{names[-1][1]}, {rest.strip(' ,.|()')}".strip(", ")[:160])
     return names[:4]
 
 

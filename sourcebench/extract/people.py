@@ -157,7 +157,12 @@ def _bylines(lines: list[str], owners: tuple[str, ...]) -> Iterator[Author]:
         dated = _NAME_AND_DATE.match(line)
         if by:
             yield from _named(leading_names(by[1]), "byline", owners)
-        elif dated and is_namelike(dated[1]) and len(dated[1].split()) > 1:
+        elif (
+            dated
+            and not _SOURCE_LINE.search(line)
+            and is_namelike(dated[1])
+            and len(dated[1].split()) > 1
+        ):
             yield from _named(split_names(dated[1]), "byline", owners)
         if reviewer:
             names = [

@@ -100,7 +100,7 @@ def survey(root, hiding: Collection[str], *, talk: str = "") -> Survey:
             if name in names:
                 value = element.get(name)
                 marks |= _marks(value)
-                if hiding and any(sign + part in hiding for part in value.split()):
+                if hiding and any(sign + part in hiding for part in value.lower().split()):
                     marks |= _IS_HIDDEN
         if marks & _IS_HIDDEN or not _HIDING_ATTRIBUTES.isdisjoint(names):
             found.may_hide.append(element)

@@ -7,9 +7,10 @@ from typing import Any
 
 from sourcebench.extract import head, jsonld, links
 from sourcebench.extract.decode import Decoded
-from sourcebench.extract.hidden import Hidden, remove_hidden, style_rules
+from sourcebench.extract.hidden import Hidden, remove_hidden
 from sourcebench.extract.kind import discussion_kind
 from sourcebench.extract.lines import Line, visible_lines
+from sourcebench.extract.style import style_rules
 from sourcebench.extract.survey import OUT, Survey, survey
 from sourcebench.extract.tree import Parsed
 

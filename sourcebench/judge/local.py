@@ -140,7 +140,8 @@ def show(folder: Path) -> list[str]:
         Where the journal is written.
     """
     from sourcebench.judge.journal import FILE, Journal
-    from sourcebench.judge.llm import LLMJudge, Settings
+    from sourcebench.judge.llm import LLMJudge
+    from sourcebench.judge.settings import Settings
     from sourcebench.records import Packet, Query
     from sourcebench.rubric import GROUPS
 

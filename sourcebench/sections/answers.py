@@ -154,7 +154,14 @@ def answer_figure(
         part = mine[mine["system"] == system]
         x = cluster_mean(part, "weighted", queries=asked, limits=LIMITS["weighted"])
         y = Estimate(*answer.loc[answer["system"] == system, list(Estimate._fields)].iloc[0])
-        rows.append({"system": system, "name": name, **point("x", x), **point("y", y)})
+        rows.append(
+            {
+                "system": system,
+                "name": name,
+                **point("x", x, len(asked)),
+                **point("y", y, len(asked)),
+            }
+        )
     points = pd.DataFrame(rows, columns=POINT)
     note = claim_text(system_correlation(points["x"], points["y"]))
     title = f"Figure 2. Answers and sources, reasoning: {study.label}; judge: {judge_name(study)}"

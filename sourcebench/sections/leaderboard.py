@@ -8,7 +8,7 @@ import pandas as pd
 
 from sourcebench.bootstrap import bootstrap_intervals, max_t, query_sums
 from sourcebench.figures import forest
-from sourcebench.intervals import MIN_COVERAGE, macro_mean, missing_bounds
+from sourcebench.intervals import MIN_COVERAGE, MIN_QUERIES, macro_mean, missing_bounds
 from sourcebench.power import power_statement
 from sourcebench.ranks import best_claim, compare_all, rank_sets
 from sourcebench.render import DASH, enough, interval, rounded
@@ -73,8 +73,6 @@ def leaderboard(
         "table-04-leaderboard", _title(study), data.reset_index(drop=True), shown, note
     )
 
-
-MIN_QUERIES = 0.5  # share of the questions with a scored source under which a system is not ranked
 
 _HEADS = ("System", *COLUMNS, "Macro", "Ranks")
 

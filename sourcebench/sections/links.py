@@ -9,7 +9,7 @@ import pandas as pd
 
 from sourcebench.correlate import MOST_EXACT, SystemCorrelation, system_correlation
 from sourcebench.figures import scatter
-from sourcebench.intervals import NAN, Estimate
+from sourcebench.intervals import MIN_QUERIES, NAN, Estimate
 from sourcebench.published import FULL_NAMES, published_table
 from sourcebench.render import DASH, enough, interval, rounded
 from sourcebench.tables import PaperTable, claim_text, p_text
@@ -25,9 +25,9 @@ PRINTED = {
 POINT = ["system", "name", "x", "x_low", "x_high", "y", "y_low", "y_high"]
 
 
-def point(axis: str, estimate: Estimate) -> dict[str, float]:
-    """Return one coordinate of a system with its interval; missing where too few rows or queries carry it."""
-    shown = enough(estimate.n, estimate.expected) and estimate.clusters >= 3
+def point(axis: str, estimate: Estimate, asked: int = 0) -> dict[str, float]:
+    """Return one coordinate of a system with its interval; missing where too few rows, or too few of the queries asked, carry it."""
+    shown = enough(estimate.n, estimate.expected) and estimate.clusters >= MIN_QUERIES * asked
     value, low, high = (v if shown else NAN for v in estimate[:3])
     return {axis: value, f"{axis}_low": low, f"{axis}_high": high}
 

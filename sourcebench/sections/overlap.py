@@ -74,12 +74,14 @@ def overlap_means(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
 
 def overlap_figure(study: Study, sources: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     """Return weighted score against overlap, one point a system, and the numbers drawn."""
-    data = overlap_table(study, sources).data
+    data, asked = overlap_table(study, sources).data, len(study.load("queries"))
     rows = []
     for system, name in labels_of(study).items() if "column" in data else ():
         mine = data[data["system"] == system].set_index("column")[list(Estimate._fields)]
         x, y = (Estimate(*mine.loc[c]) for c in (_SHARES["page"], "weighted"))
-        rows.append({"system": system, "name": name, **point("x", x), **point("y", y)})
+        rows.append(
+            {"system": system, "name": name, **point("x", x, asked), **point("y", y, asked)}
+        )
     points = pd.DataFrame(rows, columns=POINT)
     note = claim_text(system_correlation(points["x"], points["y"]))
     title = f"Overlap and source quality: {study.label}; judge: {judge_name(study)}"
