@@ -52,9 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         study = import_expertqa(chosen.file, Path(folder) / "study")
         verifier = RulesVerifier("rules", SEMANTIC if embedder else Thresholds(), embedder)
-        verify_study(
-            study, verifiers=[verifier], statements=study.load("statements"), scope="cited"
-        )
+        verify_study(study, verifiers=[verifier], scope="cited")
         whole_study(study)
     answers = read_expertqa(chosen.file)
     own_evidence([c for answer in answers for c in answer.claims], embedder)
@@ -153,7 +151,7 @@ def own_evidence(claims: list[Claim], embedder) -> None:
         scores["content words"].append(
             len(compared.weights.keys() & held) / max(len(compared.weights), 1)
         )
-        cosines = next(iter(verifier._cosines([compared.text], passages)))
+        cosines = next(iter(verifier.cosines_of([compared.text], passages)))
         match = best_match(compared, passages, verifier.thresholds, cosines)
         scores["verifier"].append(match.score if match else 0.0)
     for name, values in scores.items():

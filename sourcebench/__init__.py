@@ -54,6 +54,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "sections.support": [
             "calls_table",
             "confusion_table",
+            "corrected_table",
             "quality_figure",
             "quality_table",
             "response_table",

@@ -51,7 +51,7 @@ def test_a_study_with_labels(tmp_path):
     assert study.validate()["statements"] == 4
     labels = study.load("support_labels")
     assert labels["verdict"].tolist() == ["supported", "not_applicable", "no_source"]
-    verify_study(study, statements=study.load("statements"))
+    verify_study(study)
     support = load_support(study)
     assert support.statements["cited"].tolist() == ["supported", "unreachable", "uncited", "not_supported"]  # fmt: skip
     pairs = labelled(support, labels)

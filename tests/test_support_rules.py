@@ -80,6 +80,53 @@ def test_a_long_document_is_searched_to_its_end():
     assert "mill at Skarvik" in shown
 
 
+def pdf_of(pages: list[str]) -> bytes:
+    """Return a PDF with one line of text on each page."""
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    kids = []
+    for text in pages:
+        stream = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET".encode()
+        parts.append(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream))
+        content = len(parts)
+        parts.append(
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents %d 0 R"
+            b"/Resources<</Font<</F1 3 0 R>>>>>>" % content
+        )
+        kids.append(len(parts))
+    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
+    parts[1] = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(kids), listed)
+    body, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, start=1):
+        places.append(len(body))
+        body += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(body)
+    size = len(parts) + 1
+    return body + (
+        b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+        % (size, table, size, start)
+    )
+
+
+def test_a_pdf_of_five_hundred_pages():
+    """What the reader of pages reads of it is searched; a verdict on a document that was cut says so."""
+    from sourcebench.extract import extract_page
+
+    lines = [f"Page {n}: the committee took note of item {n} of its list." for n in range(1, 501)]
+    lines[249] = "The old mill at Skarvik was closed in spring."
+    lines[498] = "The ferry to Lillestrand runs twice a day."
+    url = "https://p.example.org/long.pdf"
+    packet = extract_page("p", url, pdf_of(lines), headers={"Content-Type": "application/pdf"})
+    middle, last = RulesVerifier().check([lines[249], lines[498]], packet)
+    assert middle.verdict == "supported"
+    assert last.verdict != "supported"
+    assert "page_cut" in last.flags
+
+
 @pytest.mark.parametrize(
     ("quote", "there"),
     [

@@ -12,9 +12,11 @@ from sourcebench.render import DASH, estimate_cell, interval, rounded
 from sourcebench.study import Study
 from sourcebench.support.checking import (
     confusion_of,
+    corrected_support,
     labelled,
     support_agreement,
     verifier_pairs,
+    with_labels,
 )
 from sourcebench.support.measures import (
     Support,
@@ -221,7 +223,8 @@ def _labels_note(study: Study) -> str:
         return ""
     return (
         "Labels of alteration are known by construction: a sentence copied from a page is backed by it, "
-        "and one in which a figure, a name or a negation was then changed is not."
+        "and one in which a figure, a name or a negation was then changed is not. Such changes are plain; how "
+        "the verifier does on paraphrases they do not tell."
     )
 
 
@@ -259,6 +262,42 @@ def confusion_table(study: Study, support: Support) -> PaperTable:
     return PaperTable(
         name, title, data, shown, "Verdicts down, labels across. " + _labels_note(study)
     )
+
+
+def corrected_table(study: Study, support: Support) -> PaperTable:
+    """Return the statement support of each system as verified, and corrected by labels."""
+    title = f"Supported statements, corrected by labels: {support_title(study, support)}"
+    name, labels = "support-corrected", study.load("support_labels")
+    if labels.empty:
+        return not_measured(name, title, ["System"], "the study has no support labels")
+    known = study.settings.systems
+    names = labels_of(study) | {s: known[s].get("label", s) for s in study.settings.checks}
+    data = corrected_support(with_labels(support, labels))
+    shown = data[data["system"].isin(names)]
+    cells = pd.DataFrame(
+        {
+            "System": shown["system"].map(names),
+            "Verifier, %": [rounded(100 * v, 1) for v in shown["verifier"]],
+            "By its own labels, %": _shares(shown, "value", "low", "high"),
+            "Own labels": shown["n"].astype(int),
+            "By labels of others, %": _shares(shown, "rg_value", "rg_low", "rg_high"),
+        }
+    )
+    note = (
+        "Rule: cited source, reachable. By its own labels: prediction-powered, if they are a random sample of "
+        "the system's statements. By labels of others: Rogan-Gladen, which holds only if the verifier errs "
+        "alike on all systems; on ExpertQA the offline verifier does not. " + _labels_note(study)
+    )
+    return PaperTable(name, title, data, cells.reset_index(drop=True), note)
+
+
+def _shares(frame: pd.DataFrame, value: str, low: str, high: str) -> list[str]:
+    """Return shares in percent with their intervals."""
+    ends = zip(frame[value], frame[low], frame[high], strict=True)
+    return [
+        DASH if pd.isna(v) else f"{rounded(100 * v, 1)}\n{interval(100 * a, 100 * b, 1)}"
+        for v, a, b in ends
+    ]
 
 
 # --- what it costs -------------------------------------------------------------------------------

@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sourcebench.records import SUPPORT_VERDICTS
-from sourcebench.statistics.correction import judge_rates, label_corrected_means, rogan_gladen
-from sourcebench.statistics.intervals import NAN, Estimate, cluster_mean, t_quantile
-from sourcebench.support.measures import KEY, SHARE, UNKNOWN, Support
+from sourcebench.support.measures import KEY, SHARE, UNKNOWN, Support, statement_values
 from sourcebench.support.statements import claim_id
 
 
@@ -221,3 +219,21 @@ def support_by_labels(
     return Support(
         responses, statements, support.pairs.iloc[:0], support.urls, annotator or "labels"
     )
+
+
+def with_labels(support: Support, labels: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a statement with the verifier's word and, where there is one, the label.
+
+    Both are for the pages cited at the statement: 1 supported, 0 not, missing where nothing could be
+    seen. Of several labels of a statement the mean is taken, and rounded down.
+
+    Returns
+    -------
+    DataFrame
+        The key of the statement, claim_id, judge and label, as `corrected_support` takes them.
+    """
+    rows = statement_values(support, "cited", "reachable").rename(columns={"value": "judge"})
+    rows["claim_id"] = support.statements["claim_id"].to_numpy()
+    told = labelled(support, labels).dropna(subset=["label"])
+    told = told.groupby([*KEY, "claim_id"])["label"].mean().floordiv(1).reset_index()
+    return rows.merge(told.astype({"run": "Int64"}), on=[*KEY, "claim_id"], how="left")

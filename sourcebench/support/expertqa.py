@@ -178,7 +178,7 @@ def import_expertqa(path: str | Path, folder: str | Path) -> Study:
     Returns
     -------
     Study
-        Ready for `verify_study(study, statements=study.load("statements"))`.
+        Ready for `verify_study(study)`.
     """
     answers, folder = read_expertqa(path), Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -127,8 +127,7 @@ class LLMVerifier:
         words = {"page": page, "statements": json.dumps(listed, ensure_ascii=False, indent=0)}
         claims = [claim_id(s) for s in batch]
         about = {"claims": claims, "page": page_hash(packet), "page_id": packet.page_id}
-        if PLANTED.search(packet.text):
-            flags = (*flags, "planted_verdict")
+        flags = (*flags, *_page_flags(packet))
         return self._made(
             ("verify.txt", "page_and_statements.txt"),
             words,
@@ -248,7 +247,7 @@ class LLMVerifier:
                 reply = Reply(
                     "reply", text=line["text"], model=line["response_model"], at=line["at"]
                 )
-                flags = ("planted_verdict",) if PLANTED.search(packet.text) else ()
+                flags = _page_flags(packet)
                 if _echoed(reading, packet.text, len(line["claims"])):
                     why = "the verdict stands in the page itself"
                     one = Check(None, outcome="echoed", reason=why)
@@ -315,6 +314,12 @@ class LLMVerifier:
             request = self._parse_request(sent)
             known = request.key in self.judge.journal
             yield PlannedCall("", request.prompt_tokens, request.room, known)
+
+
+def _page_flags(packet: Packet) -> tuple[str, ...]:
+    """Return what a reader of any verdict on a page should know."""
+    planted = ("planted_verdict",) if PLANTED.search(packet.text) else ()
+    return (*planted, "page_cut") if "cut" in packet.flags else planted
 
 
 def _split(one: Statement, texts: list[str] | None, why: str) -> list[Statement]:

@@ -124,14 +124,15 @@ class RulesVerifier:
     def check(self, statements: Sequence[str], packet: Packet) -> list[Check]:
         """Return one check for each statement; the page is read once."""
         passages = Passages(packet.text)
-        planted = ("planted_verdict",) if PLANTED.search(packet.text) else ()
-        near = self._cosines(statements, passages)
+        flags = ("planted_verdict",) if PLANTED.search(packet.text) else ()
+        flags += ("page_cut",) if "cut" in packet.flags else ()
+        near = self.cosines_of(statements, passages)
         return [
-            self._check(s, passages, packet.language, planted, cosines)
+            self._check(s, passages, packet.language, flags, cosines)
             for s, cosines in zip(statements, near, strict=True)
         ]
 
-    def _cosines(self, statements: Sequence[str], passages: Passages) -> Iterator[Cosines]:
+    def cosines_of(self, statements: Sequence[str], passages: Passages) -> Iterator[Cosines]:
         """Yield the similarity of each statement to the first sentences of a page, or None."""
         if self.embedder is None or not passages.spans or not statements:
             yield from [None] * len(statements)
@@ -144,25 +145,25 @@ class RulesVerifier:
         statement: str,
         passages: Passages,
         language: str,
-        planted: tuple[str, ...],
+        flags: tuple[str, ...],
         cosines: Cosines,
     ) -> Check:
         """Return the check of one statement."""
         claim = Claim.of(statement)
         if not claim.weights:
-            return Check("cant_tell", reason="no content words", flags=planted)
+            return Check("cant_tell", reason="no content words", flags=flags)
         match = best_match(claim, passages, self.thresholds, cosines)
         if match is None or match.score < self.thresholds.partly:
             other = _other_language(statement, passages.text, language)
             if other:
-                return Check("cant_tell", reason=other, flags=(*planted, "other_language"))
+                return Check("cant_tell", reason=other, flags=(*flags, "other_language"))
         if match is None:
-            return Check("not_supported", reason="no passage shares its words", flags=planted)
+            return Check("not_supported", reason="no passage shares its words", flags=flags)
         quote = passages.shown(match.place, match.around)[:_QUOTE].strip()
         said = f"{match.words:.0%} of the words, {match.pairs:.0%} of the word pairs"
         reason = f"{said}; {match.conflict}" if match.conflict else said
         verdict = _verdict(match, self.thresholds)
-        return Check(verdict, quote, stands_in(quote, passages.text), reason=reason, flags=planted)
+        return Check(verdict, quote, stands_in(quote, passages.text), reason=reason, flags=flags)
 
 
 def best_match(

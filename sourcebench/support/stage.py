@@ -194,12 +194,12 @@ def verify_study(
     verifiers: Sequence[str | Verifier] | None = None,
     scope: Scope = "response",
     retry: Collection[str] = (),
-    statements: pd.DataFrame | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Have every statement verified against the pages its response cites; write `statements`, `support`.
 
-    A text is verified against a page once, however many answers say it. Verdicts that are there
+    Statements that an import brought along, such as ExpertQA's, are taken as they are. A text is
+    verified against a page once, however many answers say it. Verdicts that are there
     under the same rules or wording are kept, failed ones are asked again. A language model's
     replies are in the study's journal before the next request is sent.
 
@@ -215,8 +215,6 @@ def verify_study(
         any-source rule without a value.
     retry
         Further outcomes that are asked again.
-    statements
-        Statements to verify; by default the answers are parsed anew. An imported study brings its own.
     options
         Passed on to language models.
 
@@ -226,6 +224,7 @@ def verify_study(
         The table `support`. Every pair has a row; where there is no verdict, its outcome says why.
     """
     made = _made(study, verifiers, options)
+    statements = _brought(study)
     if statements is None:
         parser = next((v for v in made if hasattr(v, "parse")), None)
         with parser or nullcontext():
@@ -259,9 +258,9 @@ def plan_verifying(
     study, verifiers, scope, options
         As for `verify_study`.
     """
-    parsed = parsed_answers(study)
+    brought, parsed = _brought(study), parsed_answers(study)
     rows = [row for one in parsed for row in statement_rows(one.key, one.found)]
-    statements = to_frame(rows, TABLES["statements"])
+    statements = to_frame(rows, TABLES["statements"]) if brought is None else brought
     pairs = response_pairs(study, statements)
     tasks, packets = tasks_of(pairs, scope), load_packets(study)
     readable = [t for t in tasks if t.page_id in packets]
@@ -269,7 +268,8 @@ def plan_verifying(
     for verifier in _made(study, verifiers, options):
         if not hasattr(verifier, "planned"):
             continue
-        calls = [call for one in parsed for call in verifier.planned_parse(one.found)]
+        to_parse = {tuple(s.text for s in one.found): one for one in parsed if brought is None}
+        calls = [call for one in to_parse.values() for call in verifier.planned_parse(one.found)]
         for task in readable:
             packet = Packet.from_dict(dict(packets[task.page_id]))
             calls += verifier.planned([text for _, text in task.claims], packet)
@@ -306,6 +306,13 @@ class Plan(NamedTuple):
         per = [f"{e.calls / max(self.responses, 1):.1f}" for e in self.estimates]
         published = f"{self.published_calls / max(self.responses, 1):.1f}"
         return f"{said}\n{describe(self.estimates)}\ncalls a response: {', '.join(per)}; published {published}"
+
+
+def _brought(study: Study) -> pd.DataFrame | None:
+    """Return the statements that an imported study brought along; others are parsed anew."""
+    statements = study.load("statements")
+    ours = statements["parser"].isin([PARSER, *study.settings.judges])
+    return statements if len(statements) and not ours.any() else None
 
 
 def _made(study: Study, verifiers, options: Mapping[str, Any]) -> list[Verifier]:
