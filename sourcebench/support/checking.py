@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from sourcebench.records import SUPPORT_VERDICTS
+from sourcebench.statistics.correction import judge_rates, label_corrected_means, rogan_gladen
+from sourcebench.statistics.intervals import NAN, Estimate, cluster_mean, t_quantile
 from sourcebench.support.measures import KEY, SHARE, UNKNOWN, Support, statement_values
 from sourcebench.support.statements import claim_id
 
