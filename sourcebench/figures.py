@@ -426,7 +426,10 @@ def shares(long: pd.DataFrame, title: str, label: str) -> Figure:
         axes.set(xlabel=label, xlim=(0, 100))
         axes.tick_params(axis="y", length=0)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
-        figure.legend(loc="outside lower left", ncols=2, fontsize=7, frameon=False)
+        if kinds:
+            figure.legend(loc="outside lower left", ncols=2, fontsize=7, frameon=False)
+        else:
+            axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center")
     return figure
 
 

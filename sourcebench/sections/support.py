@@ -308,6 +308,9 @@ def calls_table(study: Study, support: Support, false_positive_rate: float = 0.1
     labels = labels_of(study)
     calls = calls_of(support).merge(any_source_inflation(support, false_positive_rate), on="system")
     calls = calls[calls["system"].isin(labels)].reset_index(drop=True)
+    if calls.empty:
+        title = f"Calls behind the verdicts: {study.label}"
+        return not_measured("support-calls", title, ["System"], "no statement was verified")
     checked = study.load("support")
     checked = checked[checked["verifier"] == support.verifier]
     responses = calls["responses"].where(calls["responses"] > 0)

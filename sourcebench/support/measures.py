@@ -343,7 +343,8 @@ def calls_of(support: Support) -> pd.DataFrame:
                 "published_calls": len(mine) + responses,
             }
         )
-    return pd.DataFrame(rows)
+    columns = ["responses", "statements_x_sources", "distinct_pairs", "pages", "published_calls"]
+    return pd.DataFrame(rows, columns=["system", *columns])
 
 
 def mean_sources(support: Support) -> float:
