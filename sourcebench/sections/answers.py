@@ -92,8 +92,10 @@ def _answer_table(study, sources, answers, name, title, category, measures) -> P
         shown.insert(place, NAMES[measure], [_answer_cell(rows.loc[s]) for s in shown.index])
     shown.insert(0, "System", [labels[system] for system in shown.index])
     missing = sorted(set(answer.loc[answer["n"] == 0, "note"]))
-    note = f"{INTERVALS} Sources: those cited for the {len(asked)} {category} questions only. "
-        "Answer measures: mean over answers, n of N counts answers, runs of one question are a cluster."
+    note = (
+        f"{INTERVALS} Sources: those cited for the {len(asked)} {category} questions only. Answer "
+        "measures: mean over answers; n of N counts answers, and runs of one question are a cluster."
+    )
     if "perspective_diversity" in measures:
         note += " Perspective diversity is a perplexity: lower is better."
     if missing:
