@@ -1,6 +1,6 @@
 """How well judging uses an endpoint: wall time, memory, characters sent, and what caches can hit.
 
-    PYTHONPATH=.:tests python benchmarks/judge.py [--pages 240] [--verdicts 20000]
+    PYTHONPATH=.:tests python benchmarks/judge.py [--pages 240] [--verdicts 20000] [--study FOLDER ...]
 
 The endpoint is a stand-in on loopback, in a process of its own, that answers after 500 ms. Wall
 time is compared with calls x latency / concurrency, and with the pattern of public tools: one page
@@ -27,9 +27,10 @@ from sourcebench.judge.crew import in_threads
 from sourcebench.judge.journal import Journal
 from sourcebench.judge.llm import LLMJudge
 from sourcebench.judge.settings import Settings
-from sourcebench.judge.stage import Task
+from sourcebench.judge.stage import Task, load_packets, load_queries, tasks_of
 from sourcebench.records import Link, Packet, Query
 from sourcebench.rubric import GROUPS
+from sourcebench.study import Study
 
 LATENCY, CONCURRENCY = 0.5, 32
 AS_OF = date(2026, 6, 1)
@@ -154,12 +155,14 @@ def common_start(one: str, other: str) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def characters(judge: LLMJudge, pages: dict[str, Packet], tasks: list[Task]) -> dict[str, float]:
+def characters(
+    judge: LLMJudge, pages: dict[str, Packet], tasks: list[Task], query=query_of
+) -> dict[str, float]:
     """Return characters a source, their share of the naive way, and the share that caches can hit."""
     sent = hit = 0
     last: dict[str, str] = {}
     for task in tasks:
-        request = judge._request(task.group, query_of(task), pages[task.page_id])
+        request = judge._request(task.group, query(task), pages[task.page_id])
         text = "\n".join(message["content"] for message in request.messages)
         sent += len(text)
         hit += common_start(text, last.get(task.group, ""))
@@ -175,6 +178,15 @@ def characters(judge: LLMJudge, pages: dict[str, Packet], tasks: list[Task]) -> 
         "against one rubric and page three times": sent / (apart * scale),
         "share that starts like the call before": hit / sent,
     }
+
+
+def study_characters(judge: LLMJudge, folder: Path) -> dict[str, float]:
+    """Return the same of a study's own pages and queries."""
+    study = Study(folder)
+    queries = load_queries(study)
+    pages = {key: Packet.from_dict(row) for key, row in load_packets(study).items()}
+    tasks = [task for task in tasks_of(study) if task.page_id in pages]
+    return characters(judge, pages, tasks, lambda task: queries.get(task.query_id))
 
 
 def memory(base_url: str, verdicts: int) -> tuple[float, float]:
@@ -196,6 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=240)
     parser.add_argument("--verdicts", type=int, default=20_000)
+    parser.add_argument("--study", type=Path, action="append", default=[])
     parser.add_argument("--serve", type=float)
     options = parser.parse_args()
     if options.serve is not None:
@@ -222,6 +235,9 @@ def main() -> None:
             )
             for name, value in characters(judge, pages, tasks).items():
                 print(f"{name}: {value:,.2f}")
+            for study in options.study:
+                for name, value in study_characters(judge, study).items():
+                    print(f"{study.name}: {name}: {value:,.2f}")
     if options.verdicts:
         with endpoint(0.0) as base_url:
             quarter, end = memory(base_url, options.verdicts)

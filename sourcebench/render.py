@@ -201,13 +201,13 @@ def _json_value(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-_STYLE = (
+_STYLE = (  # alignment beats that of the page around it, such as a notebook
     "div.sourcebench{overflow-x:auto}"
     "table.sourcebench{border-collapse:collapse;font:14px/1.35 system-ui,sans-serif;color:#222}"
     "table.sourcebench caption{caption-side:top;text-align:left;font-weight:600;padding:0 0 8px}"
     "table.sourcebench th{border-top:2px solid #222;border-bottom:1px solid #222;font-weight:600}"
-    "table.sourcebench th,table.sourcebench td{padding:4px 8px;text-align:left;vertical-align:top}"
-    "table.sourcebench td.num,table.sourcebench th.num{text-align:right;font-variant-numeric:tabular-nums}"
+    "table.sourcebench th,table.sourcebench td{padding:4px 8px;text-align:left!important;vertical-align:top}"
+    "table.sourcebench td.num,table.sourcebench th.num{text-align:right!important;font-variant-numeric:tabular-nums}"
     "table.sourcebench td.short{white-space:nowrap}"
     "table.sourcebench tbody tr+tr td{border-top:1px solid #ddd}"
     "table.sourcebench tbody tr:last-child td{border-bottom:2px solid #222}"

@@ -64,7 +64,7 @@ def test_killed_and_resumed(tmp_path):
 def test_interrupted_by_the_user(tmp_path):
     """Ctrl-C ends a run soon, and every reply that was paid for is on disk."""
     journal = tmp_path / "journal.jsonl"
-    with FakeJudge(latency=0.05) as server:
+    with FakeJudge(latency=0.4) as server:
         kill_at(start(server, journal), server, 15, signal.SIGINT)
         lines = [
             line for line in Journal(journal).lines() if line["status"] in ("reply", "dialect")

@@ -72,7 +72,9 @@ def recomputed_table(table: str, column: str, name: str) -> PaperTable:
     note = f"Recomputed from the printed means of {table} with the stated weights."
     if formulas:
         note += f" Other formula: {formulas[0]}."
-    return PaperTable(name, f"{table}, {column}: printed and recomputed", data, shown, note)
+    return PaperTable(
+        name, f"The paper's {table}, {column}: printed and recomputed", data, shown, note
+    )
 
 
 def system_correlations_table(name: str = "audit-correlations") -> PaperTable:
