@@ -1,6 +1,7 @@
 """Judges sixty pages in a process of its own, so that a test can kill it; not a test itself."""
 
 import json
+import signal
 import sys
 import time
 from datetime import date
@@ -24,6 +25,7 @@ def pages(count: int) -> dict[str, Packet]:
 
 def main(base_url: str, journal: str, count: str, threads: str) -> None:
     """Judge all pages and print the verdicts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
     settings = Settings("judge", base_url, concurrency=int(threads), timeout=5.0)
     made = pages(int(count))
     tasks = [Task("usability", "", page) for page in made]
