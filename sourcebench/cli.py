@@ -36,7 +36,7 @@ def main() -> None:
 @click.option("--offline", is_flag=True, help="Fetch nothing; use the pages that are there.")
 @clear_errors
 def run(study: Path, to: Path | None, offline: bool) -> None:
-    """Run all stages: fetch, extract, judge, score."""
+    """Run every stage, from collecting answers to scoring their sources."""
     from sourcebench.pipeline import run_stages
     from sourcebench.study import Study
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sourcebench.render import DASH, rounded, to_csv, with_minus
+from sourcebench.render import rounded, to_csv, with_minus
 from sourcebench.rubric import CODES
 from sourcebench.study import write_atomic
 
@@ -441,8 +441,3 @@ def metric_square(long: pd.DataFrame, value: str) -> pd.DataFrame:
     for code in CODES:
         square.loc[code, code] = 1.0
     return square
-
-
-def legend_note(names: Sequence[str]) -> str:
-    """Join names for a note, or a dash where there are none."""
-    return ", ".join(names) if names else DASH

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import pandas as pd
 
 from sourcebench.records import JUDGED_PAGES
-from sourcebench.statistics.intervals import Estimate, cluster_mean, macro_mean
+from sourcebench.statistics.intervals import cluster_mean, macro_mean
 
 if TYPE_CHECKING:
     from sourcebench.study import Study
@@ -293,18 +292,6 @@ def support_estimates(
     return pd.DataFrame(rows)
 
 
-def estimate_of(table: pd.DataFrame, system: str, measure: str, rule="", reading="") -> Estimate:
-    """Return one estimate out of `support_estimates`."""
-    chosen = table[
-        (table["system"] == system)
-        & (table["measure"] == measure)
-        & (table["rule"] == rule)
-        & (table["reading"] == reading)
-    ]
-    row = chosen.iloc[0]
-    return Estimate(**{name: row[name] for name in Estimate._fields})
-
-
 # --- what the any-source rule does to errors -----------------------------------------------------
 
 
@@ -345,9 +332,3 @@ def calls_of(support: Support) -> pd.DataFrame:
         )
     columns = ["responses", "statements_x_sources", "distinct_pairs", "pages", "published_calls"]
     return pd.DataFrame(rows, columns=["system", *columns])
-
-
-def mean_sources(support: Support) -> float:
-    """Return the mean number of readable pages a statement was verified against."""
-    readable = support.pairs[~support.pairs["status"].isin(UNKNOWN)]
-    return float(np.mean(readable.groupby(STATEMENT).size())) if len(readable) else float("nan")
