@@ -26,7 +26,7 @@ from killable import pages
 from sourcebench.judge.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[1]
-THREADS = 8
+THREADS = 24
 
 
 def start(server: FakeJudge, journal: Path, count: int, output: Path) -> subprocess.Popen:

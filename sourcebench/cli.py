@@ -319,10 +319,20 @@ def extract(study: Path, workers: int) -> None:
 @click.option(
     "--limit-cost", type=float, help="Cost at the judge's prices that this run may reach."
 )
+@click.option(
+    "--batch", is_flag=True, help="Send all calls through the provider's batch endpoint and wait."
+)
+@click.option("--poll", default=60.0, help="Seconds between two looks at a batch.")
+@click.option(
+    "--anchors",
+    type=click.IntRange(1),
+    help="Judge only so many fixed pages, again under another name (--judge qwen/july): shows drift.",
+)
 @clear_errors
-def judge(study: Path, dry_run: bool, judges: tuple[str, ...], retry, limit_cost) -> None:
+def judge(study: Path, dry_run: bool, judges: tuple[str, ...], batch, poll, **options) -> None:
     """Have the pages judged."""
     from sourcebench.judge import judge_study, plan_judging
+    from sourcebench.judge.batch import judge_in_batches
     from sourcebench.judge.spending import describe
     from sourcebench.study import Study
 
@@ -330,9 +340,27 @@ def judge(study: Path, dry_run: bool, judges: tuple[str, ...], retry, limit_cost
     if dry_run:
         click.echo(describe(plan_judging(opened, judges=names)))
         return
-    limits = {} if limit_cost is None else {"limit_cost": limit_cost}
-    rows = judge_study(opened, judges=names, retry=retry, progress=True, **limits)
+    given = _judging(opened, batch=batch, **options)
+    if batch:
+        for name in judges or (opened.settings.judge,):
+            rows = judge_in_batches(opened, name, poll=poll, **given)
+    else:
+        rows = judge_study(opened, judges=names, progress=True, **given)
     click.echo(_outcomes(rows["outcome"].value_counts().to_dict()))
+
+
+def _judging(opened, *, batch: bool, retry, limit_cost, anchors) -> dict:
+    """Return the options that were given, as the judging stage takes them."""
+    from sourcebench.judge import anchor_pages
+
+    if batch and (retry or anchors):
+        raise click.ClickException("--batch goes with neither --retry nor --anchors")
+    given = {} if limit_cost is None else {"limit_cost": limit_cost}
+    if retry:
+        given["retry"] = retry
+    if anchors:
+        given["pages"] = anchor_pages(opened, anchors)
+    return given
 
 
 @main.command()

@@ -58,10 +58,13 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
 
 
 def _models(study: Study) -> dict[str, str]:
-    """Return the language model that measures answers: the study's judge, if it is one."""
-    judge = study.settings.judge
-    kind = study.settings.judges.get(judge, {}).get("type")
-    return {"judge": judge, "scorer": judge} if kind == "llm" else {}
+    """Return the language model that measures answers: the study's judge, or its jury's first one."""
+    from sourcebench.judge import members_of
+
+    known = study.settings.judges
+    members = members_of(study, study.settings.judge)
+    models = [name for name in members if known.get(name, {}).get("type") == "llm"]
+    return {"judge": models[0], "scorer": models[0]} if models else {}
 
 
 def _counted(study: Study, table: str) -> str:

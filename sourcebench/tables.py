@@ -121,6 +121,9 @@ def not_measured(name: str, title: str, columns: Sequence[str], reason: str) -> 
 def judge_name(study: Study) -> str:
     """Return how the judge is named where its scores are shown."""
     name = study.settings.judge
+    table = study.settings.judges.get(name, {})
+    if table.get("type") == "jury":
+        return f"{name}, the median of {', '.join(table.get('of', []))}"
     return "offline rules, a baseline" if name == "rules" else name
 
 

@@ -200,3 +200,34 @@ def test_an_endpoint_without_batches_says_so(tmp_path):
         server.takes_batches = False
         with pytest.raises(JudgingStopped, match=r"judge fake: batch endpoint: .*no batches here"):
             judge_in_batches(study, "fake", poll=None)
+
+
+def test_a_batch_keeps_to_the_limit(tmp_path):
+    """A batch that could cost more than the limit is not sent, and the message names the limit."""
+    with BatchServer() as server:
+        prices = "price_in = 1000.0\nprice_out = 1000.0\n"
+        study = tiny_study(tmp_path, server.settings() + prices)
+        with pytest.raises(JudgingStopped, match=r"limit of 0\.5"):
+            judge_in_batches(study, "fake", poll=0.01, limit_cost=0.5)
+        assert not server.batches
+        judge_in_batches(study, "fake", poll=0.01, limit_cost=5000)
+        assert len(server.batches) == 1
+
+
+def test_the_command_sends_a_batch(tmp_path):
+    """`judge --batch` judges through the batch endpoint; options that it can't keep are refused."""
+    from click.testing import CliRunner
+
+    from sourcebench.cli import main
+
+    with BatchServer() as server:
+        study = tiny_study(tmp_path, server.settings())
+        refused = CliRunner().invoke(
+            main, ["judge", str(study.folder), "--batch", "--retry", "cut"]
+        )
+        assert refused.exit_code == 1
+        assert "--batch goes with neither --retry nor --anchors" in refused.output
+        done = CliRunner().invoke(main, ["judge", str(study.folder), "--batch", "--poll", "0.01"])
+        assert done.exit_code == 0, done.output
+        assert (len(server.batches), server.chats) == (1, 1)
+    assert "scored" in done.output

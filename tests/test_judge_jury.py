@@ -1,14 +1,15 @@
 """Several judges stay apart; their median, noise and drift can be read from the table."""
 
-import math
+import json
 
 import pandas as pd
 import pytest
-from fakejudge import FakeJudge
+from fakejudge import FakeJudge, answer, verdict_on
 from studies import tiny_study
 
 from sourcebench.judge import judge_study
-from sourcebench.judge.jury import add_jury, anchor_pages, compare_judges
+from sourcebench.judge.jury import add_jury, anchor_pages
+from sourcebench.sections.judges import between_table, noise_table
 
 KEYS = ["judge", "query_id", "page_id", "metric", "score", "outcome"]
 
@@ -56,23 +57,67 @@ def test_a_jury_of_one_is_refused(tmp_path):
         add_jury(study, ["a", "b"])
 
 
-def test_noise_by_hand():
-    """Of four pages two move, by 1 and by -2: half moved, 0.75 points, shift -0.25."""
-    scores = {"p1": (3, 3), "p2": (3, 4), "p3": (5, 3), "p4": (2, 2), "p5": (4, None)}
-    rows = [
-        (j, p, "LC", s)
-        for p, pair in scores.items()
-        for j, s in zip(("a", "a/2"), pair, strict=True)
-    ]
-    found = compare_judges(table(*rows), "a", "a/2").set_index("metric").loc["LC"]
-    assert (found["n"], found["unpaired"]) == (4, 1)
-    assert (found["moved"], found["mean_abs"], found["shift"]) == (0.5, 0.75, -0.25)
-    half = 3.182446 * pd.Series([0, 1, -2, 0]).std() / 2
-    assert found["low"] == pytest.approx(-0.25 - half)
-    assert found["high"] == pytest.approx(-0.25 + half)
-    empty = compare_judges(table(*rows), "a", "a/2").set_index("metric").loc["CR"]
-    assert empty["n"] == 0
-    assert math.isnan(empty["shift"])
+def test_a_jury_judges_a_study(tmp_path):
+    """A jury in study.toml has its members judge, then gives their median; it can't name itself."""
+    from sourcebench.study import Study, StudyError
+
+    with FakeJudge() as one, FakeJudge(_five) as other:
+        settings = one.settings().replace('judge = "fake"', 'judge = "panel"')
+        second = other.settings().partition("[judges.fake]")[2]
+        panel = '[judges.panel]\ntype = "jury"\nof = ["fake", "other", "rules"]\n'
+        study = tiny_study(tmp_path, f"{settings}[judges.other]{second}{panel}")
+        table = judge_study(study)
+        asked = len(one.requests), len(other.requests)
+        assert judge_study(study).equals(table)
+        assert (len(one.requests), len(other.requests)) == asked
+    assert set(table["judge"]) == {"fake", "other", "rules", "panel"}
+    wide = table.pivot(index=["query_id", "page_id", "metric"], columns="judge", values="score")
+    complete = wide.dropna().astype(float)
+    members = complete[["fake", "other", "rules"]]
+    assert len(complete) > 0
+    assert complete["panel"].tolist() == members.median(axis=1).tolist()
+    text = (tmp_path / "study.toml").read_text(encoding="utf-8")
+    (tmp_path / "study.toml").write_text(text.replace('"other"]', '"panel"]'), encoding="utf-8")
+    for wrong in ('"fake", "panel"', '"fake", "nobody"', '"fake"'):
+        changed = text.replace('"fake", "other", "rules"', wrong)
+        (tmp_path / "study.toml").write_text(changed, encoding="utf-8")
+        with pytest.raises(StudyError, match=r"\[judges\.panel\]"):
+            judge_study(Study(tmp_path))
+
+
+def _five(body, n):
+    """Give a five on everything."""
+    verdict = {code: {"reason": "Five.", "score": 5} for code in verdict_on(body)}
+    return answer(json.dumps(verdict), body=body, model="judge-2")
+
+
+def test_distance_of_a_judge_from_itself_by_hand(tmp_path):
+    """Of four pages two move, by 1 and by -2: half are equal, 0.75 points apart, shift -0.25."""
+    study = tiny_study(tmp_path, 'judge = "a"\n[judges.a]\ntype = "rules"\n')
+    pairs = {"p1": (3, 3), "p2": (3, 4), "p3": (5, 3), "p4": (2, 2), "p5": (4, None)}
+    names = ("a", "a/2")
+    rows = [(j, p, "LC", s) for p, two in pairs.items() for j, s in zip(names, two, strict=True)]
+    study.save("judgments", table(*rows))
+    found = noise_table(study).data.set_index("metric").loc["LC"]
+    assert (found["items"], found["verdicts"]) == (4, 5)
+    assert (found["equal"], found["mae"], found["shift"]) == (0.5, 0.75, -0.25)
+    turned = [(names[1 - names.index(j)], *rest) for j, *rest in rows]
+    study.save("judgments", table(*turned))
+    mirror = noise_table(study).data.set_index("metric").loc["LC"]
+    ends = (-mirror["shift_high"], -mirror["shift_low"])
+    assert (found["shift_low"], found["shift_high"]) == pytest.approx(ends)
+    assert found["shift_low"] < -0.25 < found["shift_high"]
+
+
+def test_two_judges_are_set_side_by_side(tmp_path):
+    """Every pair of judges has a row a metric: who is higher, and how often they agree."""
+    study = tiny_study(tmp_path, 'judge = "a"\n[judges.a]\ntype = "rules"\n')
+    rows = [(j, f"p{i}", "FR", s) for i in range(4) for j, s in (("a", 2), ("b", 3), ("a/2", 5))]
+    study.save("judgments", table(*rows))
+    data = between_table(study).data
+    assert set(zip(data["first"], data["second"], strict=True)) == {("a", "b")}
+    found = data.set_index("metric").loc["FR"]
+    assert (found["items"], found["mae"], found["shift"], found["equal"]) == (4, 1, 1, 0)
 
 
 def test_anchors_are_judged_in_every_run(tmp_path):
@@ -83,7 +128,7 @@ def test_anchors_are_judged_in_every_run(tmp_path):
         pages = anchor_pages(study, 1)
         frame = judge_study(study, judges=["fake/2026-07"], pages=pages)
         assert anchor_pages(study, 1) == pages
-    drift = compare_judges(frame, "fake", "fake/2026-07").set_index("metric")
+    drift = noise_table(study).data.set_index("metric")
     assert set(frame.loc[frame["judge"] == "fake/2026-07", "page_id"]) == set(pages)
-    assert drift.loc["LC", "n"] == 1
+    assert drift.loc["LC", "items"] == 1
     assert drift.loc["LC", "shift"] == 0

@@ -120,7 +120,18 @@ class _Batches:
     # --- sending -----------------------------------------------------------------------------
 
     def send(self, todo: dict[str, Task]) -> None:
-        """Send the requests in as many batches as the endpoint's limits demand."""
+        """Send the requests in as many batches as the endpoint's limits demand.
+
+        Raises
+        ------
+        JudgingStopped
+            If they could pass the run's limits; nothing is sent then.
+        """
+        requests = [request for task in todo.values() if (request := self.next_request(task))]
+        read, written = (
+            sum(getattr(r, name) for r in requests) for name in ("prompt_tokens", "room")
+        )
+        self.judge.spending.set_aside(_ALL, read, written)
         for lines in _chunks(self._line(task) for task in todo.values()):
             data = b"".join(lines)
             name = hashlib.sha256(data).hexdigest()[:32]
@@ -194,6 +205,7 @@ class _Batches:
     def collect(self, poll: float | None, sleep: Callable[[float], None]) -> None:
         """Wait for the batches that are out, and take their replies into the journal."""
         todo = self.missing()
+        self.judge.spending.settle(_ALL, {})
         for name, known in self._out().items():
             identity = known or self._found(name)
             if not identity:
@@ -238,6 +250,7 @@ class _Batches:
 
 
 _URL = "/v1/chat/completions"
+_ALL = -2  # ticket of everything that a batch may cost
 
 
 def _reply_in(line: dict[str, Any]) -> Reply | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sourcebench.judge.reading import objects_in, read_reply
 from sourcebench.records import Verdict
@@ -63,23 +63,33 @@ def folded(text: str) -> tuple[str, tuple[str, ...]]:
 
     Repetition would else push the rest of a page past the judge's budget.
     """
+    pieces = [_SENTENCES.split(line) for line in text.split("\n")]
+    counts = Counter(_key(piece) for line in pieces for piece in line)
+    often = [(key, n) for key, n in counts.items() if key and n > _most(key)]
+    if not often:
+        return text, ()
+    notes = [f"[{key[:80]!r} stands {n} times on the page, shown {_most(key)}]" for key, n in often]
+    short = "\n".join([*notes[:20], *_thinned(pieces)])
+    return short, ("repetition",) if len(short) < len(text) / 2 else ()
+
+
+def _thinned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield lines of sentences without those that stood there often enough before."""
     seen: Counter[str] = Counter()
-    lines = []
-    for line in text.split("\n"):
+    for line in lines:
         kept = []
-        for piece in _SENTENCES.split(line):
-            key = " ".join(piece.lower().split())
+        for piece in line:
+            key = _key(piece)
             seen[key] += bool(key)
             if seen[key] <= _most(key):
                 kept.append(piece)
         if kept:
-            lines.append(" ".join(kept))
-    often = [(key, n) for key, n in seen.items() if n > _most(key)]
-    if not often:
-        return text, ()
-    notes = [f"[{key[:80]!r} stands {n} times on the page, shown {_most(key)}]" for key, n in often]
-    short = "\n".join([*notes[:20], *lines])
-    return short, ("repetition",) if len(short) < len(text) / 2 else ()
+            yield " ".join(kept)
+
+
+def _key(piece: str) -> str:
+    """Return a sentence without case and doubled blanks."""
+    return " ".join(piece.lower().split())
 
 
 _SENTENCES = re.compile(r"(?<=[.!?。！？])\s+")

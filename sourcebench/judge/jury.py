@@ -1,21 +1,46 @@
-"""Several judges side by side: their median, how much one moves when asked twice, and its drift."""
+"""A jury: the median of several judges; and pages judged in every run, so that drift shows."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sourcebench.records import SCORED
-from sourcebench.rubric import CODES
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sourcebench.records import Judge
     from sourcebench.study import Study
 
 _SPLIT = 2  # points between two judges from which on a verdict is marked
+
+
+def members_of(study: Study, name: str | Judge) -> list[str | Judge]:
+    """Return the judges behind a name: those that `[judges.<name>]` of type `jury` lists, or itself.
+
+    Raises
+    ------
+    StudyError
+        If the jury lists fewer than two judges, itself, another jury, or one that is not described.
+    """
+    from sourcebench.study import StudyError
+
+    known = study.settings.judges
+    table = known.get(name, {}) if isinstance(name, str) else {}
+    if table.get("type") != "jury":
+        return [name]
+    where = f"{study.folder / 'study.toml'}: [judges.{name}]"
+    if unknown := [key for key in table if key not in ("type", "of")]:
+        raise StudyError(f"{where}: unknown setting {unknown[0]!r}; known are type, of")
+    members = table.get("of", [])
+    if not isinstance(members, list) or len(set(map(str, members))) < 2:
+        raise StudyError(f"{where}: of must list two judges or more, found {members!r}")
+    for member in members:
+        if member != "rules" and known.get(member, {}).get("type", "jury") == "jury":
+            raise StudyError(f"{where}: {member!r} is no judge of its own in this file")
+    return list(dict.fromkeys(members))
 
 
 def add_jury(study: Study, judges: Sequence[str], name: str = "jury") -> pd.DataFrame:
@@ -84,67 +109,6 @@ def _verdict(name: str, key: tuple, votes: pd.DataFrame, size: int) -> dict[str,
     split = "split" if scores[-1] - scores[0] >= _SPLIT else None
     median = scores[(len(scores) - 1) // 2]
     return row | {"score": median, "outcome": "scored", "reason": said, "flags": split}
-
-
-def compare_judges(judgments: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
-    """Compare two judges' scores of the same pages, metric by metric.
-
-    With a judge and its repetition (`qwen`, `qwen/2`) this is the noise floor: how far scores move
-    when nothing has changed. With a judge and its anchor run (`qwen`, `qwen/2026-07`) it is the
-    drift. Temperature 0 and a seed do not promise the same reply twice.
-
-    Parameters
-    ----------
-    judgments
-        The table `judgments`.
-    one, other
-        Two judges in it.
-
-    Returns
-    -------
-    DataFrame
-        One row a metric: metric, n (verdicts scored by both), unpaired (scored by one of them),
-        moved (share whose score differs), mean_abs (mean distance, points), shift (mean of other
-        minus one), low, high (95% t interval of the shift over pages; missing below two pages).
-    """
-    import pandas as pd
-
-    keys = ["query_id", "page_id", "metric"]
-    scored = judgments[judgments["outcome"].isin(SCORED)]
-    left, right = (
-        scored[scored["judge"] == name].set_index(keys)["score"] for name in (one, other)
-    )
-    both = pd.concat({"one": left, "other": right}, axis=1).reset_index()
-    return pd.DataFrame([_compared(code, both[both["metric"] == code]) for code in CODES])
-
-
-def _compared(code: str, both: pd.DataFrame) -> dict[str, Any]:
-    """Return one metric's row of the comparison."""
-    paired = both.dropna(subset=["one", "other"])
-    row = {"metric": code, "n": len(paired), "unpaired": len(both) - len(paired)}
-    if paired.empty:
-        return row | dict.fromkeys(("moved", "mean_abs", "shift", "low", "high"), math.nan)
-    change = (paired["other"] - paired["one"]).astype(float)
-    by_page = change.groupby(paired["page_id"]).mean()
-    low, high = _interval(by_page, float(change.mean()))
-    return row | {
-        "moved": float((change != 0).mean()),
-        "mean_abs": float(change.abs().mean()),
-        "shift": float(change.mean()),
-        "low": low,
-        "high": high,
-    }
-
-
-def _interval(by_page: pd.Series, centre: float) -> tuple[float, float]:
-    """Return a 95% t interval around a mean from the means of the pages."""
-    from scipy.stats import t
-
-    pages = len(by_page)
-    if pages < 2:
-        return math.nan, math.nan
-    half = float(t.ppf(0.975, pages - 1)) * float(by_page.std(ddof=1)) / math.sqrt(pages)
-    return centre - half, centre + half
 
 
 def anchor_pages(study: Study, size: int = 20) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sourcebench.judge.crew import in_threads
 from sourcebench.judge.endpoint import JudgingStopped
+from sourcebench.judge.jury import add_jury, members_of
 from sourcebench.records import JUDGED_PAGES, SCORED, Group, Judge, Packet, Query, Verdict
 from sourcebench.rubric import GROUPS
 from sourcebench.study import Study, StudyError
@@ -68,7 +69,9 @@ def make_judge(study: Study, name: str, **options: Any) -> Judge:
             return llm_judge(study, name, table, **options)
     except (TypeError, ValueError) as error:
         raise StudyError(f"{where}: [judges.{base}]: {error}") from None
-    raise StudyError(f"{where}: [judges.{base}] type must be rules or llm, found {kind!r}")
+    if kind == "jury":
+        raise StudyError(f"{where}: [judges.{base}] is a jury; name one of its members")
+    raise StudyError(f"{where}: [judges.{base}] type must be rules, llm or jury, found {kind!r}")
 
 
 def _rules_judge(study: Study, table: dict[str, Any]) -> Judge:
@@ -106,7 +109,8 @@ def judge_study(
     study
         A study with the tables queries, citations and packets.
     judges
-        Names from study.toml, or judges; by default the one that study.toml names.
+        Names from study.toml, or judges; by default the one that study.toml names. The members of a
+        jury judge one after the other, and the jury's median is added.
     retry
         Further outcomes that are asked again: no_verdict, refused, cut ...
     pages
@@ -128,10 +132,13 @@ def judge_study(
         `quota`, and the next run goes on from there.
     """
     names = [study.settings.judge] if judges is None else judges
-    made = [j for name in names for j in _repetitions(study, name, options)]
+    members = [member for name in names for member in members_of(study, name)]
+    made = [j for name in dict.fromkeys(members) for j in _repetitions(study, name, options)]
     tasks = [task for task in tasks_of(study) if pages is None or task.page_id in pages]
     packets, queries = load_packets(study), load_queries(study)
     rows, old = _kept_rows(study, made, tasks, (*UNSETTLED, *retry))
+    juries = {name: jury for name in names if len(jury := members_of(study, name)) > 1}
+    rows = {key: row for key, row in rows.items() if key[0] not in juries}
     run = _Run(study, packets, queries, rows, progress)
     try:
         for judge in made:
@@ -140,6 +147,8 @@ def judge_study(
             run.judge_all(judge, tasks)
     finally:
         run.save()
+    for name, jury in juries.items() if tasks else ():
+        add_jury(study, jury, name)
     return study.load("judgments")
 
 
@@ -174,7 +183,9 @@ def plan_judging(
     packets, queries = load_packets(study), load_queries(study)
     known, coming = tasks_of(study), _tasks_to_come(study)
     estimates = []
-    for name in [study.settings.judge] if judges is None else judges:
+    names = [study.settings.judge] if judges is None else judges
+    members = [member for name in names for member in members_of(study, name)]
+    for name in dict.fromkeys(members):
         for judge in _repetitions(study, name, options):
             if not hasattr(judge, "planned"):
                 continue

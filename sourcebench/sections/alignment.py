@@ -44,10 +44,10 @@ def judged_and_labelled(
     """
     labels = study.load("labels")
     labels = labels[labels["annotator"] == (annotator or reader(study))]
-    return _matched(study, labels, judge or study.settings.judge)
+    return matched(study, labels, judge or study.settings.judge)
 
 
-def _matched(study: Study, labels: pd.DataFrame, judge: str) -> pd.DataFrame:
+def matched(study: Study, labels: pd.DataFrame, judge: str) -> pd.DataFrame:
     """Return the labels with the scores of one judge beside them."""
     judgments = study.load("judgments")
     mine = judgments[judgments["judge"] == judge]
@@ -64,12 +64,6 @@ def readers(study: Study) -> list[str]:
 def reader(study: Study) -> str:
     """Return the name of the reader whose labels are compared."""
     return next(iter(readers(study)), "nobody")
-
-
-def judges(study: Study) -> list[str]:
-    """Return the judges with verdicts, the one that the study reports first; no repetitions."""
-    names = {name for name in study.load("judgments")["judge"].unique() if "/" not in name}
-    return sorted(names, key=lambda name: (name != study.settings.judge, name))
 
 
 def who_labelled(study: Study) -> str:
@@ -91,7 +85,7 @@ def alignment_table(study: Study, pairs: pd.DataFrame) -> PaperTable:
     if pairs.empty:
         return not_measured("table-03-alignment", title, _COLUMNS, NO_LABELS)
     results = {code: pairs[pairs["metric"] == code] for code in CODES}
-    rows = [_row(code, agreement(mine), mine) for code, mine in results.items()]
+    rows = [agreement_row(code, agreement(mine), mine) for code, mine in results.items()]
     data = pd.DataFrame(rows)
     shown = pd.DataFrame([_cells(row) for row in rows])
     skill = data["skill"].mean()
@@ -105,7 +99,7 @@ def alignment_table(study: Study, pairs: pd.DataFrame) -> PaperTable:
     return PaperTable("table-03-alignment", title, data, shown, note)
 
 
-def _row(code: str, a: Agreement, pairs: pd.DataFrame) -> dict[str, float | int | str]:
+def agreement_row(code: str, a: Agreement, pairs: pd.DataFrame) -> dict[str, float | int | str]:
     """Return one metric's agreement in full precision."""
     row: dict[str, float | int | str] = {"metric": code, "items": a.items, "labels": len(pairs)}
     for name in ("mae", "bias", "exact", "within_one"):
@@ -123,10 +117,10 @@ def _cells(row: dict[str, float | int | str]) -> dict[str, str]:
     return {
         "Metric": row["metric"],
         "Labels": f"{row['items']} of {row['labels']}",
-        "MAE": _with_interval(row, "mae"),
+        "MAE": with_interval(row, "mae"),
         "Best constant": rounded(row["best_constant"]),
         "Skill": rounded(row["skill"]),
-        "Bias": _with_interval(row, "bias"),
+        "Bias": with_interval(row, "bias"),
         "Within one": rounded(100 * within, 0) + "%" if within == within else DASH,
         "QWK": rounded(row["qwk"]),
         "AC2": rounded(row["ac2"]),
@@ -135,39 +129,10 @@ def _cells(row: dict[str, float | int | str]) -> dict[str, str]:
     }
 
 
-def _with_interval(row: dict, name: str, digits: int = 2) -> str:
+def with_interval(row: dict, name: str, digits: int = 2) -> str:
     """Return a value with its interval below it."""
     ends = interval(row[f"{name}_low"], row[f"{name}_high"], digits)
     return f"{rounded(row[name], digits)}\n{ends}"
-
-
-# Several judges, several readers, several repetitions
-
-
-def judges_table(study: Study) -> PaperTable:
-    """Return error and skill of every judge of the study against the same reader, side by side."""
-    name, title = "table-03-judges", f"Judges against {reader(study)}: {study.label}"
-    names = judges(study)
-    if reader(study) == "nobody":
-        return not_measured(name, title, ("Metric", "MAE", "Skill"), NO_LABELS)
-    if len(names) < 2:
-        reason = f"only one judge gave verdicts ({', '.join(names) or 'none'})"
-        return not_measured(name, title, ("Metric", "MAE", "Skill"), reason)
-    rows, columns = [], {"Metric": list(CODES)}
-    for judge in names:
-        pairs = judged_and_labelled(study, judge=judge)
-        mine = [pairs[pairs["metric"] == code] for code in CODES]
-        own = [_row(code, agreement(p), p) for code, p in zip(CODES, mine, strict=True)]
-        rows += [{"judge": judge, **row} for row in own]
-        columns[f"{judge}: MAE"] = [
-            f"{_with_interval(row, 'mae')}\n{row['items']} of {row['labels']}" for row in own
-        ]
-        columns[f"{judge}: skill"] = [rounded(row["skill"]) for row in own]
-    note = (
-        "Each judge's verdicts are kept apart and never mixed. MAE with 95% interval clustered by query; "
-        f"n of N: labels with a verdict of that judge. {who_labelled(study)}"
-    )
-    return PaperTable(name, title, pd.DataFrame(rows), pd.DataFrame(columns), note)
 
 
 def ceiling_table(study: Study) -> PaperTable:
@@ -180,7 +145,7 @@ def ceiling_table(study: Study) -> PaperTable:
         there = "only one labelled" if names else NO_LABELS
         reason = f"a ceiling needs two readers of the same items; {there}"
         return not_measured(name, title, columns, reason)
-    pairs = _matched(study, study.load("labels"), study.settings.judge)
+    pairs = matched(study, study.load("labels"), study.settings.judge)
     rows = [_ceiling(code, pairs[pairs["metric"] == code]) for code in CODES]
     data = pd.concat(rows, ignore_index=True)
     everyone = data[data["annotator"] == "all"]
@@ -191,7 +156,7 @@ def ceiling_table(study: Study) -> PaperTable:
             "Reader error": [rounded(v) for v in everyone["human_mae"]],
             "Judge error": [rounded(v) for v in everyone["judge_mae"]],
             "Judge minus reader": [
-                _with_interval(row, "excess") for row in everyone.to_dict(orient="records")
+                with_interval(row, "excess") for row in everyone.to_dict(orient="records")
             ],
             "Reader skill": [rounded(v) for v in everyone["human_skill"]],
             "Judge skill": [rounded(v) for v in everyone["judge_skill"]],
@@ -217,43 +182,6 @@ def _ceiling(code: str, pairs: pd.DataFrame) -> pd.DataFrame:
     table = panel_ceiling(pairs).reset_index()
     table.insert(0, "metric", code)
     return table.assign(alpha=alpha, icc=float(icc))
-
-
-def noise_table(study: Study) -> PaperTable:
-    """Return how far the reported judge is from itself when it judges the same pages again."""
-    name, title = "table-03-noise", f"The judge ({judge_name(study)}) against itself: {study.label}"
-    columns = ("Metric", "Verdicts", "Mean difference", "Equal")
-    first, judgments = study.settings.judge, study.load("judgments")
-    again = judgments[judgments["judge"].str.startswith(f"{first}/")]
-    if again.empty:
-        fixed = first == "rules"
-        reason = "fixed rules give the same verdict every time" if fixed else "it judged once"
-        return not_measured(name, title, columns, reason)
-    labels = again.rename(columns={"judge": "annotator"}).astype({"score": "Float64"})
-    pairs = _matched(study, labels, first)
-    rows = []
-    for code in CODES:
-        mine = pairs[pairs["metric"] == code]
-        a = agreement(mine)
-        ends = {"mae_low": a.mae.low, "mae_high": a.mae.high, "exact": a.exact.value}
-        rows.append(
-            {"metric": code, "items": a.items, "verdicts": len(mine), "mae": a.mae.value, **ends}
-        )
-    shown = pd.DataFrame(
-        {
-            "Metric": row["metric"],
-            "Verdicts": f"{row['items']} of {row['verdicts']}",
-            "Mean difference": _with_interval(row, "mae"),
-            "Equal": rounded(100 * row["exact"], 0) + "%",
-        }
-        for row in rows
-    )
-    note = (
-        f"Repetitions: {', '.join(sorted(again['judge'].unique()))}. Mean absolute difference from "
-        f"{first}, with 95% interval clustered by query. Smaller differences between judge and reader "
-        "than this are noise of the judge."
-    )
-    return PaperTable(name, title, pd.DataFrame(rows), shown, note)
 
 
 # What the labels say about the systems
@@ -299,7 +227,7 @@ def anchored_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     shown = pd.DataFrame(
         {
             "System": data["system"].map(labels),
-            "Judge alone": [_with_interval(r, "judge", 1) for r in data.to_dict(orient="records")],
+            "Judge alone": [with_interval(r, "judge", 1) for r in data.to_dict(orient="records")],
             "Corrected": [
                 f"{rounded(r.value, 1)}\n{interval(r.low, r.high, 1)}" for r in data.itertuples()
             ],
