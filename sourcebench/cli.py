@@ -319,6 +319,8 @@ def extract(study: Path, workers: int) -> None:
 @click.option(
     "--limit-cost", type=float, help="Cost at the judge's prices that this run may reach."
 )
+@click.option("--limit-tokens", type=int, help="Tokens, in and out, that this run may use.")
+@click.option("--limit-seconds", type=float, help="Seconds after which no request is sent.")
 @click.option(
     "--batch", is_flag=True, help="Send all calls through the provider's batch endpoint and wait."
 )
@@ -349,13 +351,13 @@ def judge(study: Path, dry_run: bool, judges: tuple[str, ...], batch, poll, **op
     click.echo(_outcomes(rows["outcome"].value_counts().to_dict()))
 
 
-def _judging(opened, *, batch: bool, retry, limit_cost, anchors) -> dict:
+def _judging(opened, *, batch: bool, retry, anchors, **limits) -> dict:
     """Return the options that were given, as the judging stage takes them."""
     from sourcebench.judge import anchor_pages
 
     if batch and (retry or anchors):
         raise click.ClickException("--batch goes with neither --retry nor --anchors")
-    given = {} if limit_cost is None else {"limit_cost": limit_cost}
+    given = {name: value for name, value in limits.items() if value is not None}
     if retry:
         given["retry"] = retry
     if anchors:

@@ -129,3 +129,18 @@ def test_a_run_has_a_time_limit(tmp_path):
         with pytest.raises(JudgingStopped, match=r"the time limit of 0\.25 s is reached"):
             judge_study(study, limit_seconds=0.25)
         assert 1 <= len(server.requests) <= 4
+
+
+def test_limits_can_be_given_on_the_command_line(tmp_path):
+    """`judge --limit-tokens` and `--limit-seconds` end a run with one line and a status."""
+    from click.testing import CliRunner
+
+    from sourcebench.cli import main
+
+    with FakeJudge(latency=0.1) as server:
+        study = tiny_study(tmp_path, server.settings(concurrency=1))
+        for limit in (["--limit-tokens", "5000"], ["--limit-seconds", "0.2"]):
+            ended = CliRunner().invoke(main, ["judge", str(study.folder), *limit])
+            assert ended.exit_code == 1
+            assert "is reached" in ended.output
+            assert "run again to go on" in ended.output
