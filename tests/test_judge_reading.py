@@ -95,6 +95,35 @@ def test_number_and_reason_are_kept_as_given(shared):
 @pytest.mark.parametrize(
     "reply",
     [
+        json.dumps('{"CR": 4, "FA": 2}'),
+        json.dumps({"name": "rate", "arguments": '{"CR": 4, "FA": 2}'}),
+        "{“CR”: {“reason”: “a”, “score”: 4}, “FA”: {“score”: 2}}",
+        "{“CR”：{“score”：4}，“FA”：{“score”：2}}",
+    ],
+)
+def test_a_verdict_in_quotes_is_unpacked(reply):
+    """JSON that was put into quotes once more, or typed with typographic ones, is read and marked."""
+    found = read_reply(reply, TWO).verdicts
+    assert [(v.score, v.outcome) for v in found] == [(4, "repaired"), (2, "repaired")]
+
+
+def test_a_draft_in_unfinished_thoughts_is_no_verdict():
+    """Thinking that never ends holds no verdict, however complete the draft in it is."""
+    draft = '<think>Perhaps {"CR": 5, "FA": 5}, but then'
+    assert read_reply(draft, TWO).scored == 0
+    assert read_reply(f"Well. {draft}", TWO).scored == 0
+    assert read_reply(f'{draft}</think>{{"CR": 1, "FA": 2}}', TWO).scored == 2
+
+
+def test_a_score_that_is_no_number_spoils_no_other():
+    """NaN is no JSON and no score; the metric beside it keeps its own."""
+    left, right = read_reply('{"CR": {"score": NaN}, "FA": {"score": 4}}', TWO).verdicts
+    assert (left.score, left.outcome, right.score) == (None, "no_verdict", 4)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
         '{"CR": 5, "FA": 5} {"CR": 1, "FA": 1}',
         '{"draft": {"CR": 5, "FA": 5}, "final": {"CR": 1, "FA": 1}}',
         "{'CR': 5, 'FA': 5, 'CR': 1}",

@@ -164,13 +164,14 @@ def _find_verdict(text: str, names: Mapping[str, str]) -> tuple[dict[str, dict] 
 
 
 def without_thinking(text: str) -> str:
-    """Return a reply without the thinking that some models put before it."""
+    """Return a reply without the thinking that some models put before it, ended or not."""
     text = re.sub(r"<(think|thinking|reasoning)>.*?</\1>", "", text, flags=re.S | re.I)
-    return re.sub(r"\A.*</(think|thinking|reasoning)>", "", text, flags=re.S | re.I)
+    text = re.sub(r"\A.*</(think|thinking|reasoning)>", "", text, flags=re.S | re.I)
+    return re.sub(r"\A[^{\[]*<(think|thinking|reasoning)>.*\Z", "", text, flags=re.S | re.I)
 
 
 def strict_json(text: str) -> Any:
-    """Read JSON that repeats no key and has no NaN."""
+    """Read JSON that repeats no key; NaN, which is no JSON, is read as such and is no score."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
@@ -179,11 +180,8 @@ def strict_json(text: str) -> Any:
             raise _TwiceError(f"{twice[0]!r:.40} is given twice")
         return dict(pairs)
 
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is no JSON")
-
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+        return json.loads(text, object_pairs_hook=once, parse_constant=float)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -257,7 +255,9 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _mended(part: str, names: Mapping[str, str]) -> Any:
-    """Read JSON with slips in it: single quotes, trailing commas, missing quotes."""
+    """Read JSON with slips in it: typographic or single quotes, trailing commas, missing quotes."""
+    if '"' not in part:
+        part = part.translate(_TYPED)
     try:
         return strict_json(part)
     except _TwiceError:
@@ -277,6 +277,9 @@ def _mended(part: str, names: Mapping[str, str]) -> Any:
     return loads(part, skip_json_loads=True)
 
 
+_TYPED = str.maketrans("“”„«»：，", '"""""' + ":,")
+
+
 # --- shapes of a verdict -------------------------------------------------------------------------
 
 
@@ -290,6 +293,9 @@ def _by_metric(value: Any, names: Mapping[str, str]) -> tuple[dict[str, dict], b
     codes = {_plain(label): code for code, name in names.items() for label in (code, name)}
     if isinstance(value, list):
         return _from_list(value, codes), False
+    if isinstance(value, str):
+        opened = _opened(value)
+        return (_by_metric(opened, names)[0] if opened is not value else {}), False
     if not isinstance(value, dict):
         return {}, False
     found = _from_object(value, codes)
@@ -297,8 +303,20 @@ def _by_metric(value: Any, names: Mapping[str, str]) -> tuple[dict[str, dict], b
         return found, all(key in names for key in value)
     if len(names) == 1 and "score" in value:
         return {next(iter(names)): _entry(value, value)}, False
-    inner = [_by_metric(v, names)[0] for v in value.values() if isinstance(v, (dict, list))]
+    inner = [_by_metric(_opened(v), names)[0] for v in value.values()]
     return _agreed([verdict for verdict in inner if verdict]), False
+
+
+def _opened(value: Any) -> Any:
+    """Return the object that a text holds, for replies that were put into quotes once more."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return strict_json(value)
+    except _TwiceError:
+        raise
+    except ValueError:
+        return value
 
 
 def _agreed(found: list[dict[str, dict]]) -> dict[str, dict]:
