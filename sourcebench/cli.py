@@ -387,6 +387,40 @@ def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -
         click.echo(f"{name}: {_outcomes(mine.value_counts().to_dict())}")
 
 
+@main.group()
+def labels() -> None:
+    """Have people score sources: draw a blinded sheet, take it back when it is filled."""
+
+
+@labels.command()
+@STUDY
+@click.argument("sheet", type=click.Path(path_type=Path))
+@click.option("--per-system", type=click.IntRange(1), default=20, show_default=True)
+@click.option("--seed", type=int, help="Seed of the draw; by default the study's own.")
+@clear_errors
+def draw(study: Path, sheet: Path, per_system: int, seed: int | None) -> None:
+    """Draw sources at random and write them to SHEET (CSV), without systems and scores."""
+    from sourcebench.labelling import draw_sheet
+    from sourcebench.study import Study
+
+    items = draw_sheet(Study(study), sheet, per_system=per_system, seed=seed)
+    click.echo(f"{sheet}: {items} items; texts and rubric are in {sheet.with_suffix('')}")
+    click.echo(f"next: sourcebench labels take {study} {sheet} --annotator NAME")
+
+
+@labels.command()
+@STUDY
+@click.argument("sheet", type=click.Path(path_type=Path))
+@click.option("--annotator", required=True, help="Whose scores they are.")
+@clear_errors
+def take(study: Path, sheet: Path, annotator: str) -> None:
+    """Take the scores of a filled sheet into the study."""
+    from sourcebench.labelling import take_sheet
+    from sourcebench.study import Study
+
+    click.echo(f"{take_sheet(Study(study), sheet, annotator)} labels by {annotator}")
+
+
 @main.command()
 @STUDY
 @clear_errors

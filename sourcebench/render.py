@@ -175,12 +175,15 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 
 def _csv_value(value: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    """Return a value as a CSV holds it."""
     if isinstance(value, float):
         return steady(value)
-    if isinstance(value, str) and value[:1] in "=+-@\t\r" and value:
-        return "'" + value
-    return value
+    return defused(value) if isinstance(value, str) else value
+
+
+def defused(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    return "'" + text if text and text[0] in "=+-@\t\r" else text
 
 
 def to_json(frame: pd.DataFrame, title: str, note: str) -> str:

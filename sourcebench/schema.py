@@ -249,6 +249,19 @@ TABLES: dict[str, Table] = {
         ("annotator", "query_id", "page_id", "metric"),
         {"query_id": "queries"},
     ),
+    "drawn": Table(
+        "drawn.csv",
+        "Sources that chance picked for labelling, for each system from its own.",
+        (
+            _text("sheet", "the sheet they were written to", required=True),
+            _text("item", "number on that sheet", required=True),
+            _SYSTEM,
+            _QUERY,
+            _PAGE,
+        ),
+        ("sheet", "system", "query_id", "page_id"),
+        {"query_id": "queries"},
+    ),
     "statements": Table(
         "statements.csv",
         "What the answers state, sentence by sentence, with the pages cited there.",

@@ -165,7 +165,7 @@ class Study:
 
     def save(self, name: str, rows: pd.DataFrame | Iterable[Mapping[str, Any]]) -> Path:
         """Check a table and put it in place in one step, so that no reader sees half of it."""
-        self._must_be_open()
+        self.must_be_open()
         table, path = TABLES[name], self.path(name)
         frame = to_frame(rows, table)
         check_table(frame, table, path)
@@ -179,7 +179,7 @@ class Study:
 
     def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows to a CSV or JSON lines table; they are on disk when this returns."""
-        self._must_be_open()
+        self.must_be_open()
         table, path = TABLES[name], self.folder / TABLES[name].file
         frame = to_frame(rows, table)
         check_table(frame, table, path)
@@ -236,7 +236,7 @@ class Study:
 
     def release(self) -> Path:
         """Check the study and freeze it: write `datapackage.json` with schemas and SHA-256."""
-        self._must_be_open()
+        self.must_be_open()
         self.validate()
         write_atomic(
             self.folder / PACKAGE, json.dumps(describe(self), indent=1, ensure_ascii=False) + "\n"
@@ -265,7 +265,7 @@ class Study:
 
     def retitle(self, title: str) -> None:
         """Give the study another title; the rest of `study.toml` stays as it is, comments too."""
-        self._must_be_open()
+        self.must_be_open()
         path = self.folder / "study.toml"
         line = f"title = {json.dumps(title, ensure_ascii=False)}"
         text = re.sub(
@@ -274,8 +274,14 @@ class Study:
         write_atomic(path, text)
         self.settings = read_settings(path)
 
-    def _must_be_open(self) -> None:
-        """Refuse to write to a released study."""
+    def must_be_open(self) -> None:
+        """Refuse to write to a released study.
+
+        Raises
+        ------
+        StudyError
+            If it is released; says how to work on a copy.
+        """
         if self.released:
             raise StudyError(
                 f"{self.folder}: this study is released and stays as it is; work on a copy "

@@ -21,6 +21,7 @@ from sourcebench.tables import LIMITS, PaperTable, judge_name, labels_of, not_me
 
 _COLUMNS = ("Metric", "Labels", "MAE", "Best constant", "Skill", "Bias", "Within one", "QWK", "AC2")
 NO_LABELS = "the study has no labels"
+AUTHORS = "page-author"  # labels that say what the writers of made-up pages intended
 
 
 def judged_and_labelled(
@@ -57,8 +58,8 @@ def matched(study: Study, labels: pd.DataFrame, judge: str) -> pd.DataFrame:
 
 
 def readers(study: Study) -> list[str]:
-    """Return the names of those who gave labels."""
-    return sorted(study.load("labels")["annotator"].unique())
+    """Return the names of those who gave labels, those who wrote the pages last."""
+    return sorted(study.load("labels")["annotator"].unique(), key=lambda n: (n == AUTHORS, n))
 
 
 def reader(study: Study) -> str:
@@ -69,7 +70,7 @@ def reader(study: Study) -> str:
 def who_labelled(study: Study) -> str:
     """Say whose labels are used, and what they are where it is known."""
     name = reader(study)
-    if name == "page-author":
+    if name == AUTHORS:
         return f"Labels by {name}: what those who wrote the pages intended, not what readers found."
     return f"Labels by {name}."
 
@@ -190,7 +191,9 @@ def _ceiling(code: str, pairs: pd.DataFrame) -> pd.DataFrame:
 def labelled_sources(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
     """Return the sources with `label`: the weighted score that one reader's labels give.
 
-    Missing where the reader did not label all eight metrics of the source.
+    Missing where the reader did not label all eight metrics of the source. Where sources were drawn for
+    labelling, a system's labels are those of its own draw: a source that it shares with others stood a
+    better chance to be labelled, which would bias its correction.
     """
     labels = study.load("labels")
     labels = labels[labels["annotator"] == reader(study)]
@@ -200,7 +203,17 @@ def labelled_sources(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
         mine = labels.loc[labels["metric"] == code, [*on, "score"]]
         score = sources[on].merge(mine, on=on, how="left")["score"]
         given[code] = score.astype("float64").to_numpy()
-    return sources.assign(label=weighted_score(given))
+    label = weighted_score(given)
+    if study.has("drawn"):
+        label = label.where(_is_drawn(study, sources))
+    return sources.assign(label=label)
+
+
+def _is_drawn(study: Study, sources: pd.DataFrame) -> pd.Series:
+    """Whether chance picked each source for labelling, from its own system's sources."""
+    keys = ["system", "query_id", "page_id"]
+    drawn = pd.MultiIndex.from_frame(study.load("drawn")[keys])
+    return pd.Series(pd.MultiIndex.from_frame(sources[keys]).isin(drawn), index=sources.index)
 
 
 def anchored_table(study: Study, sources: pd.DataFrame) -> PaperTable:
@@ -238,6 +251,16 @@ def anchored_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     return PaperTable(name, title, data, shown, _anchored_note(study, frame, q))
 
 
+def _drawn_note(study: Study, judged: pd.DataFrame) -> str:
+    """Say that chance picked the labelled sources, and how many of those are not labelled."""
+    drawn = judged[_is_drawn(study, judged)]
+    open_ = int(drawn["label"].isna().sum())
+    said = f"Labelled sources were drawn at random from each system's own ({len(drawn)} drawn)."
+    if not open_:
+        return said
+    return f"{said} Warning: {open_} of them lack a label on some metric; they may differ from the rest."
+
+
 def _correction(value: float, se: float) -> str:
     """Return a correction with its standard error."""
     return f"{rounded(value, 1)} ± {rounded(se, 1)}" if se == se else DASH
@@ -254,7 +277,9 @@ def _anchored_note(study: Study, frame: pd.DataFrame, q: Heterogeneity) -> str:
         who_labelled(study),
         f"{both} of {len(judged)} judged sources ({share:.0%}) are labelled on all eight metrics.",
     ]
-    if both < len(judged):
+    if study.has("drawn"):
+        parts.append(_drawn_note(study, judged))
+    elif both < len(judged):
         parts.append(
             "Warning: this holds only if the labelled sources are a random sample of each system's "
             "sources; nothing in the study says that they are."
