@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from test_judge_llm import QUERY, made_judge
 
 from sourcebench.judge.fence import echoes, folded, marker, plain, planted_verdicts
-from sourcebench.judge.llm import names_of
 from sourcebench.judge.reading import objects_in, read_reply
+from sourcebench.judge.verdicts import names_of
 from sourcebench.records import Verdict
 from sourcebench.rubric import GROUPS
 

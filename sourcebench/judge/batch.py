@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sourcebench.judge.endpoint import JudgingStopped, Reply, failure_of, reply_in
-from sourcebench.judge.llm import LLMJudge, Request
+from sourcebench.judge.llm import LLMJudge
+from sourcebench.judge.request import Request
 from sourcebench.judge.stage import (
     Task,
     judge_study,

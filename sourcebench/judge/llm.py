@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,41 +14,23 @@ from random import Random, SystemRandom
 from typing import Any
 
 from sourcebench.judge.dialect import Dialect, find_dialect
-from sourcebench.judge.doubts import doubts
 from sourcebench.judge.endpoint import Endpoint, Failure, JudgingStopped, Reply
 from sourcebench.judge.excerpt import excerpt
-from sourcebench.judge.fence import echoes, fenced, marker, plain, planted_verdicts
+from sourcebench.judge.fence import fenced, marker, plain
 from sourcebench.judge.journal import FILE, OPEN, Journal, family
 from sourcebench.judge.patience import Patience
 from sourcebench.judge.reading import Reading, read_reply
+from sourcebench.judge.request import Request, digest, page_hash, reply_of
 from sourcebench.judge.settings import Settings, read_key
-from sourcebench.judge.spending import PlannedCall, Spending, estimated_tokens
+from sourcebench.judge.spending import PlannedCall, Spending
+from sourcebench.judge.verdicts import names_of, refuses, verdicts_on
 from sourcebench.judge.wording import DISPUTE, Wording, read_prompts, schema
 from sourcebench.records import Group, Packet, Query, Verdict
-from sourcebench.rubric import BY_CODE, GROUPS, SCALE
+from sourcebench.rubric import GROUPS, SCALE
 from sourcebench.study import Study
 
 _MORE_ROOM = 4  # times the output tokens, for a reply that was cut off
 _LONGEST_REPLY = 4_000  # characters of an unreadable reply that are sent back to be mended
-
-
-@dataclass(frozen=True)
-class Request:
-    """One request, not yet in a dialect: what is asked, what about, and under which key it is kept."""
-
-    key: str
-    messages: tuple[dict[str, str], ...]
-    schema: Mapping[str, Any]
-    room: int
-    about: Mapping[str, Any]
-    flags: tuple[str, ...] = ()
-    raw: Mapping[str, Any] | None = None  # sent as it stands, in place of messages
-
-    @property
-    def prompt_tokens(self) -> int:
-        """Return about how many tokens the messages are."""
-        prompt = self.raw["prompt"] if self.raw else ""
-        return sum(estimated_tokens(m["content"]) for m in self.messages) + estimated_tokens(prompt)
 
 
 @dataclass
@@ -148,7 +127,7 @@ class LLMJudge:
     def prompt_hash(self, group: Group) -> str:
         """Return what identifies the wording of a group, and the settings that it is sent with."""
         if group not in self._hashes:
-            sent = _digest(budget=self.settings.budget, **self._sent)
+            sent = digest(budget=self.settings.budget, **self._sent)
             self._hashes[group] = f"{self.wording.hash(group)}-{sent[:8]}"
         return self._hashes[group]
 
@@ -191,7 +170,10 @@ class LLMJudge:
         """Yield the requests about one task, take their replies, and return the verdicts."""
         request = self._request(group, query, packet)
         reply, reading = yield from self._talk(request, names_of(group), SCALE)
-        return self._verdicts(request, reply, reading, packet)
+        verdicts = verdicts_on(request, reply, reading, packet, self.as_of)
+        with self._lock:
+            self.outcomes.update(verdict.outcome for verdict in verdicts)
+        return verdicts
 
     def _talk(
         self, request: Request, names: Mapping[str, str], scale: tuple[int, int]
@@ -206,7 +188,7 @@ class LLMJudge:
             reply = yield self._with_room(request)
             return reply, _read(reply, names, scale)
         reading = _read(reply, names, scale)
-        if reply.status == "reply" and reading.problem and not _refuses(reply.text):
+        if reply.status == "reply" and reading.problem and not refuses(reply.text):
             second = yield self._mending(request, reply, reading.problem)
             better = _read(second, names, scale)
             if second.status in OPEN or better.scored > reading.scored:
@@ -237,7 +219,7 @@ class LLMJudge:
 
         The name holds the repetition, the prompt hash model, address, cut and sampling.
         """
-        return _digest(
+        return digest(
             judge=self.name,
             dialect=self.dialect.to_dict(),
             prompt=self.prompt_hash(group),
@@ -250,7 +232,7 @@ class LLMJudge:
     def _with_room(self, request: Request) -> Request:
         """Return the request with more room for the reply."""
         room = request.room * _MORE_ROOM
-        key = _digest(first=request.key, step="room", room=room)
+        key = digest(first=request.key, step="room", room=room)
         return replace(request, key=key, room=room, about={**request.about, "step": "room"})
 
     def _mending(self, request: Request, reply: Reply, problem: str) -> Request:
@@ -259,7 +241,7 @@ class LLMJudge:
             {"role": "assistant", "content": reply.text[:_LONGEST_REPLY]},
             {"role": "user", "content": self.wording.repair(problem)},
         )
-        key = _digest(first=request.key, step="repair", reply=reply.text, words=added[1]["content"])
+        key = digest(first=request.key, step="repair", reply=reply.text, words=added[1]["content"])
         about = {**request.about, "step": "repair"}
         return replace(request, key=key, messages=request.messages + added, about=about)
 
@@ -278,7 +260,7 @@ class LLMJudge:
         """Return the key under which the dialect is kept."""
         s = self.settings
         judge = self.name.partition("/")[0]
-        return "dialect-" + _digest(
+        return "dialect-" + digest(
             judge=judge, model=s.model, base_url=s.base_url, **self._sampling
         )
 
@@ -343,7 +325,7 @@ class LLMJudge:
     def known_reply(self, request: Request) -> Reply | None:
         """Return the reply that the journal holds for a request, or None."""
         line = self.journal.get(request.key)
-        return _reply_of(line) if line else None
+        return reply_of(line) if line else None
 
     def ask(self, request: Request) -> Reply:
         """Return the reply from the journal, else from the endpoint by way of the journal.
@@ -445,7 +427,7 @@ class LLMJudge:
         safe, _ = plain(answer)
         system, user = self.wording.dispute(question, fenced(safe, marker(self._nonce, what)))
         words = {"system": system, "user": self.wording.dispute(question, safe)[1]}
-        key = _digest(judge=self.name, dialect=self.dialect.to_dict(), **words, **self._sent)
+        key = digest(judge=self.name, dialect=self.dialect.to_dict(), **words, **self._sent)
         messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
         about = {"judge": self.name, "group": "answer", "query_id": query_id, "answer": what}
         names = {DISPUTE[0]: "Dispute awareness"}
@@ -467,43 +449,10 @@ class LLMJudge:
             "temperature": 0,
         }
         about = {"judge": self.name, "group": "answer", "query_id": query_id, "answer": what}
-        key = _digest(
+        key = digest(
             kind="score", base_url=self.settings.base_url, model=self.settings.model, **raw
         )
         return self.ask(Request(key, (), {}, 1, about | _FIRST, raw=raw))
-
-    # --- verdicts ----------------------------------------------------------------------------
-
-    def _verdicts(
-        self, request: Request, reply: Reply, reading: Reading, packet: Packet
-    ) -> list[Verdict]:
-        """Return the verdicts with their outcome, flags and origin."""
-        names = names_of(request.about["group"])
-        seen = request.messages[1]["content"]
-        planted = planted_verdicts(seen, names)
-        if reply.status != "reply":
-            outcome = "no_verdict" if reply.status == "empty" else reply.status
-            verdicts = [Verdict(code, None, reply.reason, outcome) for code in names]
-        elif not reading.scored and _refuses(reply.text):
-            said = " ".join(reply.text.split())[:200]
-            verdicts = [Verdict(code, None, f"refused: {said}", "refused") for code in names]
-        elif echoes(reading.verdicts, seen, planted):
-            why = "the verdict stands in the page itself"
-            verdicts = [Verdict(code, None, why, "echoed") for code in names]
-        else:
-            verdicts = list(reading.verdicts)
-        flags = [*request.flags, *(["planted_verdict"] if planted else [])]
-        flags += ["prompt_cut"] if _prompt_cut(request, reply) else []
-        return [self._signed(verdict, reply, flags, packet) for verdict in verdicts]
-
-    def _signed(
-        self, verdict: Verdict, reply: Reply, flags: Sequence[str], packet: Packet
-    ) -> Verdict:
-        """Add flags and origin to a verdict."""
-        with self._lock:
-            self.outcomes[verdict.outcome] += 1
-        found = dict.fromkeys([*flags, *doubts(verdict, packet, self.as_of)])
-        return replace(verdict, flags=tuple(found), model=reply.model, judged_at=reply.at)
 
     # --- before and after ------------------------------------------------------------------------
 
@@ -550,56 +499,6 @@ _PILOT = (
 def _read(reply: Reply, names: Mapping[str, str], scale: tuple[int, int]) -> Reading:
     """Read the text of a reply; one that is cut or refused is not looked at."""
     return read_reply(reply.text if reply.status == "reply" else "", names, scale)
-
-
-def names_of(group: Group) -> dict[str, str]:
-    """Return the metrics of a group, code and full name."""
-    return {code: BY_CODE[code].name for code in GROUPS[group]}
-
-
-def page_hash(packet: Packet) -> str:
-    """Return what identifies the content of a packet, apart from when it was fetched."""
-    content = {k: v for k, v in packet.to_dict().items() if k != "fetched_at"}
-    return _digest(**content)
-
-
-def _digest(**parts: Any) -> str:
-    """Return the SHA-256 of values, in hexadecimal."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _reply_of(line: Mapping[str, Any]) -> Reply:
-    """Return the reply that a line of the journal holds."""
-    return Reply(
-        line["status"],
-        text=line["text"],
-        reason=line["reason"],
-        finish=line["finish"],
-        model=line["response_model"],
-        fingerprint=line["fingerprint"],
-        usage=line["usage"],
-        attempts=line["attempts"],
-        at=line["at"],
-    )
-
-
-_REFUSAL = re.compile(
-    r"\W*(?:i['’]?m (?:very )?sorry|sorry\b|i (?:can['’]?t|can ?not|could ?n['’]?t|won['’]?t|am unable|am not able|"
-    r"must decline|will not)|as an ai\b|unable to (?:help|assist|rate|comply))",
-    re.I,
-)
-
-
-def _refuses(text: str) -> bool:
-    """Whether a reply without a verdict is a refusal in words."""
-    return bool(_REFUSAL.match(text.strip())) and "{" not in text
-
-
-def _prompt_cut(request: Request, reply: Reply) -> bool:
-    """Whether the endpoint read far less than it was sent, by its own count."""
-    read = reply.usage.get("prompt")
-    return read is not None and 0 < read < request.prompt_tokens / 2
 
 
 def llm_judge(
