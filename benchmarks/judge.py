@@ -216,6 +216,12 @@ def main() -> None:
     rng = random.Random(1)
     pages = {f"p{i}": made_page(i, rng) for i in range(options.pages)}
     tasks = tasks_on(pages, queries=max(1, options.pages // 5))
+    start = time.perf_counter()
+    import openai  # noqa: F401  a second of start-up, whatever the number of calls
+
+    print(
+        f"start-up: {time.perf_counter() - start:.2f} s to import the client, apart from what follows"
+    )
     with endpoint(LATENCY) as base_url:
         busy = time.process_time()
         ours = our_wall(base_url, pages, tasks)
