@@ -730,3 +730,21 @@ def test_notebook_saves_each_section_once():
     notebook = read_notebook(ROOT / "notebooks" / "11-published-audit.ipynb")
     assert notebook.parameters == ("study", "out", "resamples", "seed")
     assert len(set(notebook.outputs)) == len(notebook.outputs) == 44
+
+
+def test_a_table_of_this_package_can_be_audited(tmp_path):
+    """One row a system and metric is read as one row a system; unequal numbers of sources are named."""
+    scores = dict.fromkeys(CODES, 4.0) | {"CR": 3.5, "average": 31.5 / 8}
+    scores["weighted"] = 100 * (1.5 * (3.5 + 8) + 20) / 47.5
+    file = tmp_path / "table-04.csv"
+    lines = [
+        f"{system},{name},{value:.12g},10" for system in "ab" for name, value in scores.items()
+    ]
+    file.write_text("\n".join(["system,column,value,n", *lines]), encoding="utf-8")
+    frame = read_leaderboard(file)
+    assert list(frame.index) == ["a", "b"]
+    assert set(frame.columns) == {*CODES, "Avg", "Weighted", "n"}
+    assert not [f for f in audit_table(frame) if "copied" not in str(f) and "Weighted" in str(f)]
+    file.write_text(file.read_text("utf-8").replace("b,FA,4,10", "b,FA,4,9"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"line 13, field 'n': the means of 'b' are over 10 and 9"):
+        read_leaderboard(file)

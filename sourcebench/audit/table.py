@@ -188,7 +188,9 @@ def read_leaderboard(path: str | Path) -> pd.DataFrame:
     path : str or Path
         A UTF-8 file, comma-separated, or tab-separated if it ends in ``.tsv``. The first column
         names the systems. Metric codes, ``Avg``, ``Weighted``, ``Rank`` and ``n`` are found under
-        their usual names in any case; other columns keep theirs. Empty cells are missing.
+        their usual names in any case; other columns keep theirs. Empty cells are missing. A file
+        with one row a system and column, as this package writes it (system, column, value, n), is
+        taken too.
 
     Raises
     ------
@@ -196,7 +198,7 @@ def read_leaderboard(path: str | Path) -> pd.DataFrame:
         Names the file and, where there is one, the line and the field, and says what to do.
     """
     path = Path(path)
-    rows = _rows(path)
+    rows = _one_row_a_system(_rows(path), path)
     header = [_KNOWN.get(cell.lower(), cell) for cell in rows[0][1]]
     if len(header) < 2:
         raise ValueError(
@@ -223,6 +225,35 @@ def read_leaderboard(path: str | Path) -> pd.DataFrame:
     _check_numbers(path, header, rows[1:])
     frame = pd.DataFrame([cells for _, cells in rows[1:]], columns=header, dtype=object)
     return frame.set_index(header[0]).rename_axis("system")
+
+
+def _one_row_a_system(rows: list[tuple[int, list[str]]], path: Path) -> list[tuple[int, list[str]]]:
+    """Turn rows of a system and a column into one row a system; other tables stay as they are."""
+    header = [cell.lower() for cell in rows[0][1]]
+    if not {"system", "column", "value"} <= set(header):
+        return rows
+    wide: dict[str, dict[str, str]] = {}
+    columns: dict[str, None] = {}
+    for line, cells in rows[1:]:
+        row = dict(zip(header, cells, strict=False))
+        if row.get("mean_over", "sources") != "sources":
+            continue  # the mean over queries is another number of the same name
+        system, column = row.get("system", ""), row.get("column", "")
+        mine = wide.setdefault(system, {"n": row.get("n", "")})
+        if not system or column in mine:
+            raise ValueError(
+                f"{path}, line {line}: {column!r} of {system!r} is there twice, or empty"
+            )
+        if row.get("n", "") != mine["n"]:
+            raise ValueError(
+                f"{path}, line {line}, field 'n': the means of {system!r} are over {mine['n']} and "
+                f"{row['n']} sources; what follows from one mean for another is only known for equal n"
+            )
+        mine[column] = row.get("value", "")
+        columns[column] = None
+    names = [*columns, *(["n"] if "n" in header else [])]
+    made = [[system, *(mine.get(name, "") for name in names)] for system, mine in wide.items()]
+    return [(1, ["system", *names]), *enumerate(made, start=2)]
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
