@@ -16,10 +16,10 @@ export PYTHONHASHSEED := 0
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
-	@echo 'STUDY=folder chooses the study; it is now $(STUDY).'
+	@echo 'STUDY=folder chooses the study; it is now $(STUDY). OFFLINE=1 asks and fetches nothing.'
 
 paper: $(VENV)/.ready  ## run the stages and rebuild every table and figure into figures/
-	@$(BIN)/sourcebench paper "$(STUDY)"
+	@$(BIN)/sourcebench paper "$(STUDY)" $(if $(OFFLINE),--offline)
 
 test: $(VENV)/.ready  ## run the tests
 	@$(BIN)/python -m pytest -q -n 2

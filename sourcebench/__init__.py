@@ -35,6 +35,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "sections.answers": ["answer_figure", "debate_table", "reasoning_table", "slope_table"],
         "sections.audit": ["findings_table", "recomputed_table", "system_correlations_table"],
         "sections.categories": ["category_figure", "category_table"],
+        "sections.collection": ["answers_table", "citations_table", "shared_table"],
         "sections.correlations": ["correlation_figure", "correlation_table"],
         "sections.judges": ["between_table", "judges_table", "noise_table", "verdicts_table"],
         "sections.leaderboard": [

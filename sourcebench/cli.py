@@ -54,9 +54,10 @@ def run(study: Path, to: Path | None, offline: bool) -> None:
 @click.option("--jobs", type=click.IntRange(1), help="Notebooks at the same time; one a core.")
 @click.option("--resamples", default=2000, show_default=True, help="Bootstrap resamples.")
 @click.option("--seed", type=int, help="Random seed; by default the study's own.")
+@click.option("--offline", is_flag=True, help="Ask and fetch nothing; what is not there is a gap.")
 @click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
 @clear_errors
-def paper(study: Path, out, build, jobs: int | None, resamples: int, seed, notebooks) -> None:
+def paper(study: Path, out, build, notebooks, **options) -> None:
     """Run the stages and rebuild every table and figure."""
     from sourcebench.pipeline import build_paper
 
@@ -66,10 +67,8 @@ def paper(study: Path, out, build, jobs: int | None, resamples: int, seed, noteb
         build=build or Path("build") / name,
         out=out or Path("figures") / name,
         notebooks=notebooks,
-        resamples=resamples,
-        seed=seed,
-        jobs=jobs,
         say=click.echo,
+        **options,
     )
 
 
@@ -149,9 +148,13 @@ def check(study: Path, figures, build) -> None:
 @click.option("--title", help="Title of a study made with --from.")
 @click.option("--system", help="Name of the system, if the file has no column for it.")
 @click.option("--add-queries", is_flag=True, help="Take in queries that the study does not have.")
-@click.option("--category", help="Intent of queries that are new.")
+@click.option("--category", help="Intent of queries that are new, any word.")
 @click.option("--replace", is_flag=True, help="Replace answers that the study has already.")
-@click.option("--keep-broken", is_flag=True, help="Keep broken addresses as citations not fetched.")
+@click.option(
+    "--keep-broken",
+    is_flag=True,
+    help="Keep broken addresses as citations not fetched, repeated answers as runs.",
+)
 @click.option(
     "--field", "fields", multiple=True, help="Where a column is in a log: answer=path.to.it."
 )

@@ -73,7 +73,9 @@ def _counted(study: Study, table: str) -> str:
     return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
 
 
-def prepare(folder: Path, build: Path, *, say: Callable[[str], Any] = print) -> Study:
+def prepare(
+    folder: Path, build: Path, *, offline: bool = False, say: Callable[[str], Any] = print
+) -> Study:
     """Return a study whose stages have run, working on a copy if it is released.
 
     A copy starts from what the study starts from (answers, citations, snapshots, labels) and
@@ -83,7 +85,7 @@ def prepare(folder: Path, build: Path, *, say: Callable[[str], Any] = print) -> 
     study = Study(folder)
     work = build / "study" if study.released else folder
     mark = build / "stages.json"
-    before = state_of(study)
+    before = state_of(study) | ({"offline": "yes"} if offline else {})
     if (
         mark.exists()
         and json.loads(mark.read_text("utf-8")) == before
@@ -96,9 +98,10 @@ def prepare(folder: Path, build: Path, *, say: Callable[[str], Any] = print) -> 
         study.validate()
         shutil.rmtree(work, ignore_errors=True)
         study = study.working_copy(work)
-    run_stages(study, offline=study.folder != folder, say=say)
+    run_stages(study, offline=offline or study.folder != folder, say=say)
     build.mkdir(parents=True, exist_ok=True)
-    write_atomic(mark, json.dumps(state_of(Study(folder)), indent=1) + "\n")
+    after = before | state_of(Study(folder))
+    write_atomic(mark, json.dumps(after, indent=1) + "\n")
     return study
 
 
@@ -135,6 +138,7 @@ def build_paper(
     resamples: int = 2000,
     seed: int | None = None,
     jobs: int | None = None,
+    offline: bool = False,
     say: Callable[[str], Any] = print,
 ) -> list[Path]:
     """Run the stages and every notebook of the paper for a study.
@@ -151,16 +155,17 @@ def build_paper(
         Passed to the notebooks; by default the study's own seed.
     jobs
         Notebooks at the same time; by default one a core.
+    offline
+        Whether no engine is asked and no page fetched.
 
     Returns
     -------
     list of Path
         The notebooks that ran.
     """
+    given = {"resamples": resamples, "seed": seed, "jobs": jobs, "offline": offline}
     with alone(build, say):
-        return _build_paper(
-            folder, build, out, notebooks, resamples=resamples, seed=seed, jobs=jobs, say=say
-        )
+        return _build_paper(folder, build, out, notebooks, say=say, **given)
 
 
 @contextmanager
@@ -182,12 +187,21 @@ def alone(build: Path, say: Callable[[str], Any] = print) -> Iterator[None]:
 
 
 def _build_paper(
-    folder, build, out, notebooks=(), *, resamples=2000, seed=None, jobs=None, say=print
+    folder,
+    build,
+    out,
+    notebooks=(),
+    *,
+    resamples=2000,
+    seed=None,
+    jobs=None,
+    offline=False,
+    say=print,
 ) -> list[Path]:
     """Run the stages and the notebooks, in a build folder that is ours alone."""
     from sourcebench.paper import build as build_notebooks
 
-    study = prepare(folder, build, say=say)
+    study = prepare(folder, build, offline=offline, say=say)
     paths = sorted(notebooks) or sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
     if not paths:
         raise StudyError(f"{ROOT / 'notebooks'}: no notebooks; run from a checkout of the project")

@@ -137,26 +137,26 @@ def test_blank_answers_are_outcomes(study, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("engine,answer\nb,A\n", "row 1, column query_id: missing; add a column id, or question"),
-        ("id,answer\n1,A\n", "row 1, column system: missing; add a column system (or engine), or name the system"),
-        ("id,engine\n1,b\n", "row 1, column answer: missing; add a column answer, or urls, or both"),
+        ("engine,answer\nb,A\n", "row 1, column query_id: missing; add a column id, or question, or say where it is: --field question=..."),
+        ("id,answer\n1,A\n", "row 1, column system: missing; add a column system (or engine), or name it with --system"),
+        ("id,engine\n1,b\n", "row 1, column answer: missing; add a column answer, or urls, or both, or say where they are: --field answer=..."),
         ("id,query_id,engine,answer\n1,1,b,A\n", "row 1, column query_id: stands for the same as id; keep one of the two"),
-        ("id,engine,answer,url\n1,b,A,example.org/x\n", "row 2, column urls: 'example.org/x' is no web address; it must begin with http:// or https://"),
-        ("id,engine,answer,url\n1,b,A,https:///x\n", "row 2, column urls: 'https:///x' names no host; correct it or leave it out"),
-        ("id,engine,answer,url\n1,b,A,https://a.example/b c\n", "row 2, column urls: white space in 'https://a.example/b c'; write it as %20, or separate addresses with ' | '"),
-        ("id,engine,answer,url\n1,b,A,https://[::1/x\n", "row 2, column urls: 'https://[::1/x' is no web address (Invalid IPv6 URL); correct it or leave it out"),
-        ("id,engine,answer,url\n1,b,A,\"https://a.example/,https://b.example/\"\n", "row 2, column urls: several addresses in one: 'https://a.example/,https://b.example/'; separate them with ' | '"),
-        ("id,engine,answer,url\n1,b,A,https://a.example/\n1,b,A,https://a.example/\n", "row 3: repeats row 2 (the same citation again); remove one of the two, or number repetitions in a column run"),
-        ("id,engine,answer,url\n1,b,A,\n1,b,A,\n", "row 3: repeats row 2 (again); remove one of the two, or number repetitions in a column run"),
-        ("id,engine,answer\n1,b,A\n1,b,B\n", "row 3, column answer: differs from row 2, which is the same system, query and run; number repetitions in a column run (1 more after it)"),
-        ("id,engine,answer\n9,b,A\n", "row 2, column query_id: no query '9' in the study; known are 1, 2, 3; correct it, or add unknown queries"),
-        ("id,engine,question,answer\n1,b,Did it rain?,A\n", "row 2, column question: 'Did it rain?' is not query '1' of the study, which is 'Did the river fall?'; correct the id or the question"),
+        ("id,engine,answer,url\n1,b,A,example.org/x\n", "row 2, column urls: 'example.org/x' is no web address; it must begin with http:// or https:// (--keep-broken keeps it, unfetched)"),
+        ("id,engine,answer,url\n1,b,A,https:///x\n", "row 2, column urls: 'https:///x' names no host; correct it or leave it out (--keep-broken keeps it, unfetched)"),
+        ("id,engine,answer,url\n1,b,A,https://a.example/b c\n", "row 2, column urls: white space in 'https://a.example/b c'; write it as %20, or separate addresses with ' | ' (--keep-broken keeps it, unfetched)"),
+        ("id,engine,answer,url\n1,b,A,https://[::1/x\n", "row 2, column urls: 'https://[::1/x' is no web address (Invalid IPv6 URL); correct it or leave it out (--keep-broken keeps it, unfetched)"),
+        ("id,engine,answer,url\n1,b,A,\"https://a.example/,https://b.example/\"\n", "row 2, column urls: several addresses in one: 'https://a.example/,https://b.example/'; separate them with ' | ' (--keep-broken keeps it, unfetched)"),
+        ("id,engine,answer,url\n1,b,A,https://a.example/\n1,b,A,https://a.example/\n", "row 3: repeats row 2 (the same citation again); remove one of the two, or number repetitions in a column run (--keep-broken does)"),
+        ("id,engine,answer,url\n1,b,A,\n1,b,A,\n", "row 3: repeats row 2 (again); remove one of the two, or number repetitions in a column run (--keep-broken does)"),
+        ("id,engine,answer\n1,b,A\n1,b,B\n", "row 3, column answer: differs from row 2, which is the same system, query and run; number repetitions in a column run (--keep-broken does) (1 more after it)"),
+        ("id,engine,answer\n9,b,A\n", "row 2, column query_id: no query '9' in the study; known are 1, 2, 3; correct it, or add unknown queries (--add-queries)"),
+        ("id,engine,question,answer\n1,b,Did it rain?,A\n", "row 2, column question: 'Did it rain?' is not query '1' of the study, which is 'Did the river fall?'; correct the id or the question (--keep-broken goes by the question)"),
         ("id,engine,answer,run\n1,b,A,first\n", "row 2, column run: must be a whole number from 1, found 'first'"),
         ("id,engine,answer,url,rank\n1,b,A,https://a.example/,0\n", "row 2, column rank: must be a whole number from 1, found '0'"),
-        ("id,engine,answer,url,rank\n1,b,A,https://a.example/,1\n1,b,A,https://b.example/,1\n", "row 3, column rank: repeats row 2 (rank 1 again); remove one of the two, or number repetitions in a column run"),
+        ("id,engine,answer,url,rank\n1,b,A,https://a.example/,1\n1,b,A,https://b.example/,1\n", "row 3, column rank: repeats row 2 (rank 1 again); remove one of the two, or number repetitions in a column run (--keep-broken does)"),
         ("id,engine,answer,outcome\n1,b,A,fine\n", "row 2, column outcome: must be one of ok, no_citations, empty, refused, failed, found 'fine'"),
         ('id,engine,answer\n1,"b\nc",A\n', "row 2, column system: 'b\\nc' holds a line end or a control character; remove it"),
-        ("id,engine,answer\n1,,A\n", "row 2, column system: empty; name the system"),
+        ("id,engine,answer\n1,,A\n", "row 2, column system: empty; name the system (for the whole file: --system)"),
         ("id,engine,answer\n,b,A\n", "row 2, column query_id: empty; say which query this answers"),
         ("id,engine,answer\n1,b,Yes, it did\n", "row 2: 4 fields, the first line has 3; quote fields that hold a comma"),
         ("", "the file is empty; the first line must name the columns"),
@@ -234,7 +234,7 @@ def test_answers_copied_from_a_screen(study, tmp_path):
     first = citations[citations["system"] == "p"]
     assert list(first["title"]) == ["Page 1", "Page 2", "Page 3", "Page 4"]
     assert first["start"].isna().all()
-    assert done.notes == ("row 1: digits after words may be markers: 23, 14, 12",)
+    assert done.notes == ("digits after words may be markers: row 1: 23, 14, 12",)
     assert (citations["system"] == "c").sum() == 1
     assert (citations["system"] == "g").sum() == 1
     reasons = study.load("answers").set_index("system")["reason"]
@@ -311,6 +311,7 @@ def test_broken_addresses_and_repeats_are_kept_when_told(study, tmp_path):
     path = put(tmp_path, "\n".join(json.dumps(row) for row in rows), "a.jsonl")
     assert [str(fault) for fault in check_answers(path)][:1] == [
         "row 1, column urls: white space in 'not given'; write it as %20, or separate addresses with ' | '"
+        " (--keep-broken keeps it, unfetched)"
     ]
     done = import_answers(study, path, rules=Rules(broken="keep"))
     assert (done.answers, done.citations, done.no_citations) == (2, 2, 1)

@@ -51,6 +51,9 @@ TABLES = {
     "pair systems": lambda st, so, an: sb.pair_table(st, so),
     "effects": lambda st, so, an: sb.effects_table(st, so),
     "planning": lambda st, so, an: sb.planning_table(st, so),
+    "answers collected": lambda st, so, an: sb.answers_table(st),
+    "sources cited": lambda st, so, an: sb.citations_table(st),
+    "sources shared": lambda st, so, an: sb.shared_table(st),
 }
 FIGURES = {
     "confusion": lambda st, so, an: sb.confusion(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +38,15 @@ COLUMNS = {
 }
 
 
+# How an error message begins that stands where an answer should; it counts when it stands there twice.
+_ERROR = re.compile(
+    r"(?=.{1,300}\Z)(?:\W*error\b|(?:the )?request (?:failed|timed out)|(?:internal )?server error|"
+    r"too many requests|rate limit|exception\b|traceback\b|time(?:d )?out\b|no response\b)",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(r"copyright|recit|safety|blocked|refus|policy", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Rules:
     """How a file is read.
@@ -59,12 +70,16 @@ class Rules:
 
 @dataclass
 class AnswerFile:
-    """The answers of a file, with the first row of each; faults, notes, and unused columns."""
+    """The answers of a file, with the first row of each; faults, notes, and unused columns.
+
+    `glued` holds, by row, digits after words that may be markers of citations.
+    """
 
     answers: list[Answer] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    glued: dict[int, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
 
 
@@ -113,7 +128,7 @@ def _note_no_addresses(names: set[str], found: AnswerFile) -> None:
     if found.answers and found.unused and not cites and not {"urls", "found", "raw"} & names:
         message = (
             "missing, and no answer names an address in its text; name the column of the cited "
-            f"addresses urls (columns not used: {', '.join(found.unused)})"
+            f"addresses urls, or say --field urls=... (columns not used: {', '.join(found.unused)})"
         )
         found.faults.append(Fault(1, "urls", message))
 
@@ -122,12 +137,24 @@ def _note_missing(names: set[str], system: str | None, found: AnswerFile) -> Non
     """Note columns that are missing."""
     if system is None and "system" not in names:
         found.faults.append(
-            Fault(1, "system", "missing; add a column system (or engine), or name the system")
+            Fault(1, "system", "missing; add a column system (or engine), or name it with --system")
         )
     if not {"query_id", "question"} & names:
-        found.faults.append(Fault(1, "query_id", "missing; add a column id, or question"))
+        found.faults.append(
+            Fault(
+                1,
+                "query_id",
+                "missing; add a column id, or question, or say where it is: --field question=...",
+            )
+        )
     if not {"answer", "urls", "found", "raw"} & names:
-        found.faults.append(Fault(1, "answer", "missing; add a column answer, or urls, or both"))
+        found.faults.append(
+            Fault(
+                1,
+                "answer",
+                "missing; add a column answer, or urls, or both, or say where they are: --field answer=...",
+            )
+        )
 
 
 def collect_rows(
@@ -151,7 +178,9 @@ def collect_rows(
         query = row.text("query_id") or row.text("question")
         run = whole_number(row, "run", found.faults, default=1)
         if not name:
-            found.faults.append(Fault(row.number, "system", "empty; name the system"))
+            found.faults.append(
+                Fault(row.number, "system", "empty; name the system (for the whole file: --system)")
+            )
         for column, value in (("system", name), ("query_id", row.text("query_id"))):
             if not value.isprintable():
                 message = f"{value[:40]!r} holds a line end or a control character; remove it"
@@ -169,6 +198,37 @@ def collect_rows(
         if len(found.faults) == before:
             found.answers.append(answer)
             found.rows.append(group[0].number)
+    _take_errors_for_errors(found)
+    _note_glued(found)
+
+
+def _take_errors_for_errors(found: AnswerFile) -> None:
+    """Tell the error that a recording holds in place of several answers from an answer."""
+    texts = Counter(
+        answer.reply.text
+        for answer in found.answers
+        if answer.reply.outcome == "no_citations" and _ERROR.match(answer.reply.text)
+    )
+    for place, answer in enumerate(found.answers):
+        reply, text = answer.reply, answer.reply.text
+        if reply.outcome == "no_citations" and texts[text] > 1:
+            outcome = "refused" if _REFUSAL.search(text) else "failed"
+            reason = "; ".join(filter(None, (text, reply.reason)))
+            found.answers[place] = replace(
+                answer, reply=replace(reply, text="", outcome=outcome, reason=reason)
+            )
+    for text, count in texts.items():
+        if count > 1:
+            found.notes.append(f"{count} answers are one error message, kept as its reason: {text}")
+
+
+def _note_glued(found: AnswerFile) -> None:
+    """Say where digits after words may be markers: what they are in the first rows, how many rows."""
+    if found.glued:
+        shown = [f"row {row}: {digits}" for row, digits in sorted(found.glued.items())[:3]]
+        more = len(found.glued) - len(shown)
+        said = "; ".join(shown) + (f"; and {more} more rows" if more else "")
+        found.notes.append(f"digits after words may be markers: {said}")
 
 
 def _answer(system: str, run: int, group: Sequence[Row], rules: Rules, found: AnswerFile) -> Answer:
@@ -229,7 +289,7 @@ def _same(group: Sequence[Row], column: str, faults: list[Fault]) -> str:
     for row in group:
         given = row.text(column)
         if given and value and given != value:
-            message = f"differs from row {where}, which is the same system, query and run; number repetitions in a column run"
+            message = f"differs from row {where}, which is the same system, query and run; number repetitions in a column run (--keep-broken does)"
             faults.append(Fault(row.number, column, message))
         elif given and not value:
             value, where = given, row.number
@@ -263,7 +323,7 @@ def _citations(
     mentions, aside = _mentions(text, listed, only_found, rules)
     if rules.glued == "no" and (hits := glued_markers(text, len(listed))):
         glued = ", ".join(text[hit.start : hit.end] for hit in hits)
-        found.notes.append(f"row {group[0].number}: digits after words may be markers: {glued}")
+        found.glued[group[0].number] = glued
     aside += [_counted(nameless, "citation without an address", "citations without an address")]
     if not (mentions and only_found):
         mentions += listed

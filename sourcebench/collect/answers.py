@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sourcebench.collect.replies import Answer, Citation
+from sourcebench.collect.listing import url_fault
+from sourcebench.collect.replies import Answer, Citation, Reply
 
 if TYPE_CHECKING:
     from sourcebench.study import Study
@@ -29,6 +30,18 @@ def answer_row(answer: Answer) -> dict[str, Any]:
         "asked_at": answer.asked_at or None,
         "usage": dict(reply.usage) if reply.usage else None,
         "reason": storable(reply.reason),
+        **_listed(reply),
+    }
+
+
+def _listed(reply: Reply) -> dict[str, int]:
+    """Count the sources of a reply: as its recording lists them, else each source once."""
+    urls = [url for url in reply.extra.get("listed", ()) if url]
+    urls = urls or list({citation.rank: citation.url for citation in reply.citations}.values())
+    return {
+        "listed": len(urls) + reply.without_address,
+        "without_address": reply.without_address,
+        "malformed": sum(url_fault(url) is not None for url in urls),
     }
 
 

@@ -29,6 +29,8 @@ class Imported:
     citations: int
     no_citations: int
     empty: int
+    refused: int
+    failed: int
     new_queries: int
     unused_columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -39,6 +41,8 @@ class Imported:
             f"{self.citations} citations; {self.no_citations} answers without a source, "
             f"{self.empty} empty"
         )
+        for number, outcome in ((self.refused, "refused"), (self.failed, "failed")):
+            said += f", {number} {outcome}" if number else ""
         if self.new_queries:
             said += f"; {self.new_queries} new queries"
         if self.unused_columns:
@@ -75,7 +79,7 @@ def check_answers(
     known = frozenset(study.load("queries")["query_id"]) if study is not None else frozenset()
     found = read_any(path, system=system, rules=rules, fields=fields, known=known).found
     if study is not None:
-        _resolve(study, found, unknown_queries, category)
+        _resolve(study, found, unknown_queries, category, rules or Rules())
         _note_present(study, found)
     return sorted(found.faults, key=lambda fault: fault.row)
 
@@ -102,14 +106,15 @@ def import_answers(
         The study; its tables `answers` and `citations`, and with new queries `queries`, grow.
     path
         A plain CSV, JSON lines or JSON list (`sourcebench.collect.answerfile.read_answers`), a file of the
-        public SourceBench, a log of an evaluation tool, or a folder of raw replies
-        (`sourcebench.collect.recognise.read_any`).
+        public SourceBench, a log of an evaluation tool, a folder of such plain files, or a folder
+        of raw replies (`sourcebench.collect.recognise.read_any`).
     system
         Name of the system, where the file has no column for it.
     unknown_queries
         What to do with a query that the study does not hold: refuse the file, or add the query.
     category
-        Category of added queries, where the file has no column for it.
+        Category of added queries, where the file has no column for it, or names none of
+        `sourcebench.schema.CATEGORIES`; any word.
     present
         What to do with an answer that the study has already: refuse the file, or replace it.
     rules
@@ -131,7 +136,7 @@ def import_answers(
     known = frozenset(study.load("queries")["query_id"])
     read = read_any(path, system=system, rules=rules, fields=fields, known=known)
     found = read.found
-    new = _resolve(study, found, unknown_queries, category)
+    new = _resolve(study, found, unknown_queries, category, rules or Rules())
     if present == "refuse":
         _note_present(study, found)
     refuse(Path(path), found.faults)
@@ -169,6 +174,8 @@ def summary(
         citations=sum(len(answer.reply.citations) for answer in answers),
         no_citations=outcomes.count("no_citations"),
         empty=outcomes.count("empty"),
+        refused=outcomes.count("refused"),
+        failed=outcomes.count("failed"),
         new_queries=len(new),
         unused_columns=tuple(unused),
         notes=tuple(notes),
@@ -179,31 +186,86 @@ def summary(
 
 
 def _resolve(
-    study: Study, found: AnswerFile, unknown: str, category: str | None
+    study: Study, found: AnswerFile, unknown: str, category: str | None, rules: Rules
 ) -> list[dict[str, Any]]:
     """Give every answer the id of its query, note those that have none, return the new queries."""
-    if category is not None and category not in CATEGORIES:
-        raise ValueError(f"category must be one of {', '.join(CATEGORIES)}, found {category!r}")
+    _check_category(category)
     queries = study.load("queries")
     known = dict(zip(queries["query_id"], queries["text"], strict=True))
     by_text = {_plain(text): query_id for query_id, text in known.items()}
     new: dict[str, dict[str, Any]] = {}
+    moved: set[int] = set()
     for place, answer in enumerate(found.answers):
-        query_id = answer.query_id
-        if query_id not in known:
-            query_id = by_text.get(_plain(answer.question), query_id)
         row = found.rows[place]
-        if query_id in known:
-            _note_other_question(row, answer, query_id, known[query_id], found.faults)
-        elif unknown == "add":
-            query_id = query_id or _free_id(known)
+        query_id = _query_of(row, answer, known, by_text, rules, found.faults)
+        if query_id is None and unknown == "add":
+            query_id = answer.query_id
+            if not query_id or query_id in known:
+                query_id = _free_id(known)
             new[query_id] = _new_query(row, replace(answer, query_id=query_id), category, found)
             known[query_id] = answer.question
             by_text[_plain(answer.question)] = query_id
-        else:
+        elif query_id is None:
             found.faults.append(_unknown(row, answer, list(known)))
-        found.answers[place] = replace(answer, query_id=query_id)
+            continue
+        if query_id != answer.query_id:
+            moved.add(place)
+            found.answers[place] = replace(answer, query_id=query_id)
+    _tell_runs_apart(found, moved, rules)
     return list(new.values())
+
+
+def _check_category(category: str | None) -> None:
+    """Refuse a category that no table could show."""
+    if category is not None and (not category.strip() or not category.isprintable()):
+        raise ValueError(f"--category {category!r}: must be a word, such as {CATEGORIES[2]}")
+
+
+def _query_of(
+    row: int,
+    answer: Answer,
+    known: Mapping[str, str],
+    by_text: Mapping[str, str],
+    rules: Rules,
+    faults,
+) -> str | None:
+    """Return the query of the study that an answer belongs to, if it is one of them.
+
+    Where the id says one query and the question another, the file is at fault; what was asked
+    counts, if the file is to be kept as it is.
+    """
+    question, query_id = _plain(answer.question), answer.query_id
+    if query_id not in known:
+        return by_text.get(question) if question else None
+    if not question or question == _plain(known[query_id]):
+        return query_id
+    if rules.broken == "keep":
+        return by_text.get(question)
+    message = (
+        f"{answer.question[:60]!r} is not query {query_id!r} of the study, which is "
+        f"{known[query_id][:60]!r}; correct the id or the question (--keep-broken goes by the question)"
+    )
+    faults.append(Fault(row, "question", message))
+    return query_id
+
+
+def _tell_runs_apart(found: AnswerFile, moved: set[int], rules: Rules) -> None:
+    """Number the answers to one query that the file has under several ids, or note them."""
+    first: dict[tuple[str, str, int], int] = {}
+    for place, answer in enumerate(found.answers):
+        run, keep = answer.run, rules.broken == "keep"
+        if keep:
+            run = 1 if place in moved else run
+            while (answer.system, answer.query_id, run) in first:
+                run += 1
+            found.answers[place] = replace(answer, run=run)
+        row = first.setdefault((answer.system, answer.query_id, run), found.rows[place])
+        if row != found.rows[place] and not keep:
+            message = (
+                f"asks what row {row} asks, of the same system; number repetitions in a column run "
+                "(--keep-broken does)"
+            )
+            found.faults.append(Fault(found.rows[place], "question", message))
 
 
 def _free_id(known: Mapping[str, str]) -> str:
@@ -217,19 +279,12 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _note_other_question(row, answer: Answer, query_id: str, text: str, faults) -> None:
-    """Note an id that the file uses for another question than the study does."""
-    if answer.question and _plain(answer.question) != _plain(text):
-        message = f"{answer.question[:60]!r} is not query {query_id!r} of the study, which is {text[:60]!r}; correct the id or the question"
-        faults.append(Fault(row, "question", message))
-
-
 def _unknown(row: int, answer: Answer, known: Sequence[str]) -> Fault:
     """Say that a query is not in the study, and which are."""
     column = "query_id" if answer.query_id else "question"
     shown = ", ".join(known[:8]) + (f" ... ({len(known)} in all)" if len(known) > 8 else "")
     named = answer.query_id or answer.question[:60]
-    return Fault(row, column, f"no query {named!r} in the study; known are {shown or 'none'}; correct it, or add unknown queries")  # fmt: skip
+    return Fault(row, column, f"no query {named!r} in the study; known are {shown or 'none'}; correct it, or add unknown queries (--add-queries)")  # fmt: skip
 
 
 def _new_query(row: int, answer: Answer, category: str | None, found: AnswerFile) -> dict[str, Any]:
@@ -240,7 +295,7 @@ def _new_query(row: int, answer: Answer, category: str | None, found: AnswerFile
     kind = answer.category if answer.category in CATEGORIES else category
     if not kind:
         has = f"has category {answer.category!r}" if answer.category else "has no category"
-        message = f"query {answer.query_id!r} is new and {has}; fill in one of {', '.join(CATEGORIES)}, or name one for the whole file"
+        message = f"query {answer.query_id!r} is new and {has}; fill in one of {', '.join(CATEGORIES)}, or name one for the whole file (--category)"
         found.faults.append(Fault(row, "category", message))
     return {
         "query_id": answer.query_id,
@@ -257,5 +312,5 @@ def _note_present(study: Study, found: AnswerFile) -> None:
     there = set(zip(stored["system"], stored["query_id"], stored["run"], strict=True))
     for row, answer in zip(found.rows, found.answers, strict=True):
         if (answer.system, answer.query_id, answer.run) in there:
-            message = f"the study has an answer of {answer.system!r} to query {answer.query_id!r}, run {answer.run}, already; replace it, or give the next run number"
+            message = f"the study has an answer of {answer.system!r} to query {answer.query_id!r}, run {answer.run}, already; replace it (--replace), or give the next run number"
             found.faults.append(Fault(row, "", message))

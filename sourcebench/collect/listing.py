@@ -54,7 +54,7 @@ def _note_repeat(row: Row, pairs, rank, seen: dict[Any, int], faults: list[Fault
     for key in keys or [None]:
         if key in seen and seen[key] != row.number:
             what = f"rank {key} again" if rank else "the same citation again" if key else "again"
-            message = f"repeats row {seen[key]} ({what}); remove one of the two, or number repetitions in a column run"
+            message = f"repeats row {seen[key]} ({what}); remove one of the two, or number repetitions in a column run (--keep-broken does)"
             faults.append(Fault(row.number, "rank" if rank else "", message))
         seen.setdefault(key, row.number)
 
@@ -79,7 +79,7 @@ def addresses(row: Row, faults: list[Fault], *, strict: bool = False) -> list[So
         return []
     for pair in pairs:
         if pair.url and strict and (fault := url_fault(pair.url)):
-            faults.append(Fault(row.number, "urls", fault))
+            faults.append(Fault(row.number, "urls", f"{fault} (--keep-broken keeps it, unfetched)"))
     return pairs
 
 

@@ -178,14 +178,16 @@ def _note(cited: Mapping[str, Any]) -> dict[str, Any]:
 def _first(record: Any, places: Sequence[str]) -> Any:
     """Return what the first of several places holds that holds something."""
     for place in places:
-        value = _at(record, place)
+        value = at(record, place)
         if value not in (None, "", [], {}):
             return value
     return None
 
 
-def _at(value: Any, place: str) -> Any:
+def at(value: Any, place: str) -> Any:
     """Return what stands at a path of keys and list positions, or None."""
+    if isinstance(value, dict) and place in value:
+        return value[place]
     for step in place.split("."):
         if isinstance(value, dict):
             value = value.get(step)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sourcebench.collect.answerfile import AnswerFile, Rules, collect_rows, read_answers
-from sourcebench.collect.logfiles import log_kind, log_rows, read_archive
+from sourcebench.collect.answerfile import COLUMNS, AnswerFile, Rules, collect_rows, read_answers
+from sourcebench.collect.filesets import is_fileset, read_fileset
+from sourcebench.collect.logfiles import at, log_kind, log_rows, read_archive
 from sourcebench.collect.publicfiles import is_public, public_judgments, public_rows
 from sourcebench.collect.rawfiles import raw_rows
-from sourcebench.collect.rowfile import Fault, Row
+from sourcebench.collect.rowfile import Fault, Row, read_records, read_rows
 from sourcebench.collect.submission import submission_rows
 from sourcebench.study import StudyError, read_text
 
@@ -40,8 +41,9 @@ def read_any(
     ----------
     path
         A plain file (`sourcebench.collect.answerfile`), a collection, enriched or submission file of the
-        public SourceBench, a log of promptfoo, Inspect, LangSmith or Langfuse, or a folder of raw
-        replies, one file an answer.
+        public SourceBench, a log of promptfoo, Inspect, LangSmith or Langfuse, a folder of plain
+        files, one a system (`sourcebench.collect.filesets`), or a folder of raw replies, one file
+        an answer.
     system
         Name of the system, where the file does not say it; for a folder, by default its name.
     rules
@@ -63,15 +65,18 @@ def read_any(
         collect_rows(rows(found.faults), found, system=name, rules=rules)
         return Recognised(form, found)
 
+    if path.is_dir() and is_fileset(path):
+        return Recognised("folder", read_fileset(path, system=system, rules=rules))
     if path.is_dir():
         return taken("raw", lambda faults: raw_rows(path, faults, known), system or path.name)
     value = read_archive(path) if path.suffix == ".eval" else _value(path)
     kind = log_kind(value)
     if isinstance(value, dict) and "submission_mode" in value:
         return taken("submission", lambda faults: submission_rows(value, faults), system)
-    if kind or fields:
-        form = kind or "log"
-        return taken(form, lambda faults: log_rows(value, form, faults, fields), system)
+    if kind:
+        return taken(kind, lambda faults: log_rows(value, kind, faults, fields), system)
+    if fields:
+        return taken("log", lambda faults: _placed_rows(path, value, faults, fields), system)
     if is_public(value):
         result = taken("public", lambda faults: public_rows(value, faults), system)
         result.judgments, notes = public_judgments(value)
@@ -83,6 +88,25 @@ def read_any(
             "folder, named <query_id>.json; for a log of another tool, say where its fields are"
         )
     return Recognised("plain", read_answers(path, system=system, rules=rules))
+
+
+def _placed_rows(
+    path: Path, value: Any, faults: list[Fault], fields: Mapping[str, str]
+) -> list[Row]:
+    """Return the rows of a file of records, of which some columns are where the user says."""
+    if unknown := sorted(set(fields) - set(COLUMNS)):
+        raise StudyError(f"--field {unknown[0]}: no such column; ours are {', '.join(COLUMNS)}")
+    if isinstance(value, dict):
+        return log_rows(value, "log", faults, fields)
+    others = {name: aliases for name, aliases in COLUMNS.items() if name not in fields}
+    records, header = read_records(path, [])
+    placed = [{name: at(r.values, place) for name, place in fields.items()} for r in records]
+    for name, place in fields.items():
+        if records and all(values[name] is None for values in placed):
+            message = f"--field {name}={place}: no row has that; columns are {', '.join(header)}"
+            faults.append(Fault(1, name, message))
+    rows = read_rows(path, others, faults).rows
+    return [Row(r.number, {**r.values, **v}) for r, v in zip(rows, placed, strict=True)]
 
 
 def _value(path: Path) -> Any:

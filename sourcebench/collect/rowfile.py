@@ -69,6 +69,17 @@ def read_rows(path: Path, columns: Columns, faults: list[Fault]) -> RowFile:
     StudyError
         If the file can't be read at all.
     """
+    rows, header = read_records(path, faults)
+    names, unused = _column_names(header, columns, faults)
+    renamed = [
+        Row(row.number, {ours: row.values.get(given) for ours, given in names.items()})
+        for row in rows
+    ]
+    return RowFile(renamed, names, unused)
+
+
+def read_records(path: Path, faults: list[Fault]) -> tuple[list[Row], list[str]]:
+    """Return the rows of a file under its own column names, and these names; see `read_rows`."""
     if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
         raise StudyError(f"{path}: a spreadsheet; save the sheet as CSV (UTF-8)")
     if path.is_dir():
@@ -77,13 +88,7 @@ def read_rows(path: Path, columns: Columns, faults: list[Fault]) -> RowFile:
     if not text.strip():
         raise StudyError(f"{path}: the file is empty; the first line must name the columns")
     objects = path.suffix in (".jsonl", ".ndjson", ".json") or text.lstrip()[0] in "{["
-    rows, header = (_json_rows if objects else _csv_rows)(path, text, faults)
-    names, unused = _column_names(header, columns, faults)
-    renamed = [
-        Row(row.number, {ours: row.values.get(given) for ours, given in names.items()})
-        for row in rows
-    ]
-    return RowFile(renamed, names, unused)
+    return (_json_rows if objects else _csv_rows)(path, text, faults)
 
 
 def refuse(path: Path, faults: Sequence[Fault]) -> None:

@@ -180,6 +180,29 @@ def macro_mean(
     return estimate._replace(n=values.size, expected=len(frame))
 
 
+def count_mean(
+    frame: pd.DataFrame,
+    column: str,
+    *,
+    queries: pd.DataFrame,
+    level: float = 0.95,
+    strata: str | None = "category",
+    min_clusters: int = 3,
+) -> Estimate:
+    """Return the mean of a count with a stratified CR1 t interval on the log scale.
+
+    Parameters are those of `cluster_mean`; a count has no upper end. A mean of 0 has no interval.
+    """
+    top = float(frame[column].max()) if len(frame) else 1.0
+    e = cluster_mean(
+        frame, column, queries=queries, limits=(0.0, max(top, 1.0)), strata=strata, min_clusters=min_clusters
+    )  # fmt: skip
+    if not (e.value > 0 and e.se > 0):
+        return e._replace(low=NAN, high=NAN, method="none", note=e.note or "no spread")
+    spread = float(np.exp(t_quantile(level, e.df) * e.se / e.value))
+    return e._replace(low=e.value / spread, high=e.value * spread, method="log CR1 t")
+
+
 def ratio_estimate(
     total: np.ndarray,
     count: np.ndarray,
