@@ -255,6 +255,11 @@ def sample(study: Path) -> None:
 @click.option("--template", default="small", show_default=True, help="own, small or paper.")
 @click.option("--system", "systems", multiple=True, help="Preset to ask; may be repeated.")
 @click.option("--judge", default="rules", show_default=True, help="rules, or a preset of a model.")
+@click.option("--endpoint", help="Address of an OpenAI-compatible chat endpoint of your own.")
+@click.option("--model", help="Model to ask there; what it cites is read from its text.")
+@click.option("--judge-model", help="Model to judge, at the same endpoint.")
+@click.option("--judge-endpoint", help="Another endpoint for the judge.")
+@click.option("--key", help="Name of the environment variable with the key, if one is needed.")
 @click.option("--queries", help="File of queries, or `public` for those of SourceBench.")
 @click.option("--category", help="Intent of queries for which the file gives none.")
 @click.option("--runs", default=1, show_default=True, help="Answers to each query.")
@@ -293,12 +298,28 @@ def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) ->
 @STUDY
 @click.option("--offline", is_flag=True, help="Ask nothing; mark what is not there.")
 @click.option("--refetch", multiple=True, help="Outcome whose pages are fetched again.")
+@click.option(
+    "--pages",
+    type=click.Path(path_type=Path),
+    help="Take pages from this WARC, or folder of saved pages, and fetch nothing.",
+)
 @clear_errors
-def fetch(study: Path, offline: bool, refetch: tuple[str, ...]) -> None:
-    """Fetch every cited page that is not there yet."""
-    from sourcebench.fetch import fetch_study
+def fetch(study: Path, offline: bool, refetch: tuple[str, ...], pages: Path | None) -> None:
+    """Fetch every cited page that is not there yet, or take in pages that you have."""
+    from sourcebench.fetch import cited_pages, fetch_study, import_pages
     from sourcebench.study import Study
 
+    if pages is not None:
+        opened = Study(study)
+        taken = import_pages(opened, pages)
+        fetches = opened.load("fetches")
+        there = set(fetches["page_id"][fetches["outcome"] == "ok"])
+        cited = cited_pages(opened)
+        missing = len(cited.keys() - there)
+        click.echo(
+            f"{len(taken)} pages taken from {pages}; {missing} of {len(cited)} cited are missing"
+        )
+        return
     click.echo(_outcomes(fetch_study(Study(study), offline=offline, refetch=refetch)))
 
 

@@ -58,7 +58,7 @@ def test_systems_can_be_chosen(tmp_path, queries):
 def test_own_answers_need_no_queries(tmp_path):
     """A study for answers of one's own starts empty; its next command takes the queries in too."""
     command = new_study(tmp_path / "s", template="own", title='A "quoted" title\n')
-    assert command.endswith("--add-queries --category factual")
+    assert command.endswith("--add-queries --category general")
     assert Study(tmp_path / "s").settings.title == 'A "quoted" title\n'
 
 

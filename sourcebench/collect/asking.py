@@ -53,7 +53,7 @@ class Plan:
 
     def __str__(self) -> str:
         cost = "cost unknown" if self.cost is None else f"about {self.cost:.2f} USD"
-        keys = f", needs {' and '.join(self.keys)}" if self.todo else ""
+        keys = f", needs {' and '.join(self.keys)}" if self.todo and self.keys else ""
         at = f", at {self.base_url}" if self.base_url else ""
         return f"{self.system}: {len(self.todo)} to ask, {self.there} there, {cost}{keys}{at}"
 

@@ -19,7 +19,7 @@ Settings = Mapping[str, Any]
 # What in a system's settings shapes its answers; the rest (label, price, pace) may change.
 _SHAPING = (
     "engine", "model", "api", "tool", "tool_settings", "tools", "options", "max_results", "mode",
-    "max_tokens", "max_uses", "cx", "stream",
+    "max_tokens", "max_uses", "prompt", "cx", "stream",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sourcebench.collect.queries import public_queries, read_queries
 from sourcebench.engines.presets import NOTED, PRESETS, preset
+from sourcebench.engines.settings import check_settings
 from sourcebench.study import Study, StudyError, write_atomic
 
 # What a template starts with: the systems it names, and what the next command is.
@@ -61,6 +62,11 @@ def new_study(
     runs: int = 1,
     title: str | None = None,
     as_of: date | None = None,
+    endpoint: str | None = None,
+    model: str | None = None,
+    judge_model: str | None = None,
+    judge_endpoint: str | None = None,
+    key: str | None = None,
 ) -> str:
     """Make a study in a new folder.
 
@@ -74,6 +80,13 @@ def new_study(
         Presets to ask, in place of the template's.
     judge
         `rules` (offline), or one of `JUDGES`.
+    endpoint, model
+        Address of an OpenAI-compatible chat endpoint, and a model there to ask; it joins `systems`,
+        and takes the template's place. What it cites stands in its text.
+    judge_model, judge_endpoint
+        A model to judge, in place of `judge`, and its endpoint, by default `endpoint`.
+    key
+        Name of the environment variable with the key of these endpoints; none by default.
     queries
         A file of queries; `public` for the public ones of SourceBench; by default those for
         templates that ask, and none for `own`, which takes its queries with the answers.
@@ -95,13 +108,20 @@ def new_study(
         If the folder is not empty, a name is not known, or the queries can't be read.
     """
     folder = Path(folder)
-    chosen = _chosen(template, systems, judge)
+    asked = _endpoint_system(endpoint, model, key)
+    chosen = {
+        name: preset(name)
+        for name in _chosen(template, () if asked and not systems else systems, judge)
+    }
+    chosen |= asked
+    judges = _endpoint_judge(judge_endpoint or endpoint, judge_model, key)
+    judges = judges or ({judge: JUDGES[judge]} if judge != "rules" else {})
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StudyError(f"{folder}: is there already; choose a new folder")
     rows = _queries(queries, category, asks=bool(chosen))
     folder.mkdir(parents=True, exist_ok=True)
     text = _settings_text(
-        title or folder.resolve().name, template, judge, as_of or date.today(), chosen, runs
+        title or folder.resolve().name, template, judges, as_of or date.today(), chosen, runs
     )
     write_atomic(folder / "study.toml", text)
     study = Study(folder)
@@ -122,6 +142,37 @@ def _chosen(template: str, systems: Sequence[str] | None, judge: str) -> Sequenc
     return chosen
 
 
+def _endpoint_system(
+    endpoint: str | None, model: str | None, key: str | None
+) -> dict[str, dict[str, Any]]:
+    """Return the settings of a model to ask at an endpoint, by its name, having checked them."""
+    if model is None:
+        return {}
+    if endpoint is None:
+        raise StudyError(
+            "--model without --endpoint; give the address, such as http://localhost:11434/v1"
+        )
+    made = {"label": model, "type": "answer", "engine": "chat", "model": model}
+    made |= {"base_url": endpoint.rstrip("/")} | ({"key": key} if key else {})
+    try:
+        check_settings(made)
+    except ValueError as error:
+        raise StudyError(f"--endpoint {endpoint}: {error}") from None
+    return {model: made}
+
+
+def _endpoint_judge(
+    endpoint: str | None, model: str | None, key: str | None
+) -> dict[str, dict[str, Any]]:
+    """Return the settings of a judge at an endpoint, by its model's name."""
+    if model is None:
+        return {}
+    if endpoint is None:
+        raise StudyError("--judge-model without --endpoint or --judge-endpoint; give the address")
+    made = {"type": "llm", "model": model, "base_url": endpoint.rstrip("/")}
+    return {model: made | ({"key": key} if key else {})}
+
+
 def _queries(
     source: str | Path | None, category: str | None, *, asks: bool
 ) -> list[dict[str, Any]]:
@@ -131,8 +182,9 @@ def _queries(
     return [] if source is None else read_queries(source, category=category)
 
 
-def _settings_text(title, template, judge, as_of, chosen, runs) -> str:
+def _settings_text(title, template, judges, as_of, chosen, runs) -> str:
     """Return the text of study.toml."""
+    judge = next(iter(judges), "rules")
     parts = [
         _SETTINGS_BEFORE.format(
             title=_toml(title),
@@ -142,12 +194,12 @@ def _settings_text(title, template, judge, as_of, chosen, runs) -> str:
             template=template,
         )
     ]
-    if judge != "rules":
-        parts.append(_table(f"judges.{_name(judge)}", JUDGES[judge]))
-    if chosen:
+    for name, settings in judges.items():
+        parts.append(_table(f"judges.{_name(name)}", settings))
+    if any("price" in settings for settings in chosen.values()):
         parts.append(_PRICES)
-    for name in chosen:
-        parts.append(_table(f"systems.{_name(name)}", preset(name) | {"runs": runs}))
+    for name, settings in chosen.items():
+        parts.append(_table(f"systems.{_name(name)}", settings | {"runs": runs}))
     return "\n".join(part.strip("\n") + "\n" for part in parts)
 
 
@@ -169,10 +221,10 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def _next_command(folder: Path, chosen: Sequence[str], rows: Sequence[Any]) -> str:
+def _next_command(folder: Path, chosen: Mapping[str, Any], rows: Sequence[Any]) -> str:
     """Return what to run next."""
     quoted = shlex.quote(str(folder))
     if chosen:
         return f"sourcebench collect {quoted} --dry-run"
-    add = "" if rows else " --add-queries --category factual"
+    add = "" if rows else " --add-queries --category general"
     return f"sourcebench import answers.csv --study {quoted}{add}"

@@ -10,7 +10,7 @@ from typing import Any
 # Engines that can be asked; further ones can be read only.
 ASKED = (
     "openai", "xai", "gemini", "perplexity", "anthropic", "deepseek",
-    "google", "exa", "tavily", "gensee", "brave",
+    "google", "exa", "tavily", "gensee", "brave", "chat",
 )  # fmt: skip
 READ = (*ASKED, "mistral", "cohere", "groq", "openrouter", "youcom", "azure")
 

@@ -1,4 +1,4 @@
-"""The reply shape `chat.completion`: answer, citations in annotations or beside it, tokens."""
+"""Any OpenAI-compatible chat endpoint, and the reply shape `chat.completion` that others share."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sourcebench.engines.anchors import anchored
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import (
     Source,
+    answered,
     items,
     obj,
     text_of,
@@ -18,7 +19,65 @@ from sourcebench.engines.mentions import (
     without_thinking,
 )
 from sourcebench.engines.streams import whole_reply
-from sourcebench.engines.wire import Opened, opened
+from sourcebench.engines.wire import Exchange, Http, Opened, bearer, opened, send
+from sourcebench.intext import cited_in_text
+
+KEYS: tuple[str, ...] = ()
+PROMPT = (
+    "Answer the question. After each claim, cite the web page that it rests on as a Markdown link "
+    "with its full address: [title](https://...)."
+)
+
+
+def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: Any) -> tuple[Exchange, ...]:
+    """Ask one query of an endpoint, and return what was sent and what came back.
+
+    Settings: `base_url`; `model`; `prompt`, what the model is told before the query (nothing, if
+    empty); `options`, further fields of the request; `timeout` in seconds; `key`, if one is needed.
+    """
+    told, secret = settings.get("prompt", PROMPT), key if isinstance(key, str) else ""
+    before = [{"role": "system", "content": told}] if told else []
+    body = {
+        "model": settings["model"],
+        "messages": [*before, {"role": "user", "content": query}],
+    }
+    exchange = send(
+        http,
+        "POST",
+        settings["base_url"].rstrip("/") + "/chat/completions",
+        json=body | dict(settings.get("options", {})),
+        headers=bearer(secret) if secret else None,
+        key=secret,
+        timeout=settings.get("timeout", 300),
+    )
+    return (exchange,)
+
+
+def parse(raw: Any) -> Reply:
+    """Read a completion: its citations are its annotations, or else what its text cites."""
+    _, value, fault = open_chat(raw)
+    if fault:
+        return fault
+    text, warnings = text_and_warnings(value)
+    listed, said = annotations(value, text)
+    mentions = listed
+    if "zero_spans" in said or not listed:
+        mentions = text_citations(text) or listed
+        said += ["text_links"] if mentions is not listed else []
+    return answered(text, mentions, listed, warnings=warnings + said, **known(value, text))
+
+
+def text_citations(text: str) -> list[Source]:
+    """Return what a text cites by itself: links, addresses, marks with a list of sources.
+
+    An entry of the list that no mark names is a citation without a place.
+    """
+    written = cited_in_text(text)
+    mentions = [
+        Source(m.url, m.label if text[m.end - 1] == "]" else None, None, m.start, m.end)
+        for m in written.mentions  # the label of a link is no title; an entry of a list has one
+    ]
+    return mentions + [Source(entry.url, entry.title or None) for entry in written.listed]
 
 
 def open_chat(raw: Any) -> tuple[Opened, dict[str, Any], Reply | None]:

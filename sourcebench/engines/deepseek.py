@@ -123,7 +123,7 @@ def parse(raw: Any) -> Reply:
     mentions, missing = marked(text, dict(enumerate(found, start=1)))
     warnings += missing if found else []
     if not mentions:
-        mentions = text_links(text)
+        mentions = text_links(text) if found else chat.text_citations(text)
         warnings += ["text_links"] if mentions else []
     return answered(
         text, mentions, found, queries=queries, warnings=warnings, **chat.known(value, text)

@@ -7,7 +7,6 @@ from typing import Any
 
 from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat, responses
-from sourcebench.engines.mentions import answered, text_links
 from sourcebench.engines.wire import Exchange, Http, bearer, send
 
 URL = "https://api.openai.com/v1"
@@ -51,18 +50,4 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
 def parse(raw: Any) -> Reply:
     """Read a reply of either API, whole or streamed."""
     _, value, _ = chat.open_chat(raw)
-    return parse_chat(raw) if value.get("choices") else responses.parse(raw)
-
-
-def parse_chat(raw: Any) -> Reply:
-    """Read a chat completion with web citations in its annotations."""
-    _, value, fault = chat.open_chat(raw)
-    if fault:
-        return fault
-    text, warnings = chat.text_and_warnings(value)
-    mentions, said = chat.annotations(value, text)
-    listed = mentions
-    if "zero_spans" in said or not mentions:
-        mentions = text_links(text) or mentions
-        said += ["text_links"] if mentions and mentions is not listed else []
-    return answered(text, mentions, listed, warnings=warnings + said, **chat.known(value, text))
+    return chat.parse(raw) if value.get("choices") else responses.parse(raw)

@@ -1,5 +1,5 @@
 """OpenRouter's web plugin: the shape of OpenAI's chat search, with spans that are often 0 to 0."""
 
-from sourcebench.engines.openai import parse_chat as parse
+from sourcebench.engines.chat import parse
 
 __all__ = ["parse"]

@@ -30,6 +30,7 @@ KNOWN: dict[str, tuple[str, str]] = {
     "api": (_TEXT, "which of the engine's interfaces"),
     "base_url": (_TEXT, "another address than the engine's own"),
     "key": (_TEXT, "environment variable with the key, if not the engine's own"),
+    "prompt": (_TEXT, "what the model of a chat endpoint is told before the query"),
     "tool": (_TEXT, "search tool that the model is joined with"),
     "tool_settings": (_TABLE, "settings of that tool"),
     "tools": (_LIST, "tools that the model may use"),
@@ -51,7 +52,7 @@ KNOWN: dict[str, tuple[str, str]] = {
     "expected": (_TABLE, "tokens of an answer, assumed before there are any: input, output"),
 }
 _POSITIVE = ("max_results", "max_tokens", "max_uses", "runs", "per_minute", "concurrency", "timeout")  # fmt: skip
-_NEEDS_MODEL = ("openai", "xai", "gemini", "perplexity", "anthropic", "deepseek")
+_NEEDS_MODEL = ("openai", "xai", "gemini", "perplexity", "anthropic", "deepseek", "chat")
 _KEY_NAME = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|SOURCEBENCH_[A-Z0-9_]+")
 
 
@@ -76,10 +77,14 @@ def check_settings(settings: Settings) -> None:
         raise ValueError(f"engine must be one of {', '.join(ASKED)}, found {engine!r}")
     if engine in _NEEDS_MODEL and not settings.get("model"):
         raise ValueError("model is missing")
+    if engine == "chat" and not settings.get("base_url"):
+        raise ValueError(
+            "base_url is missing; name the endpoint, such as http://localhost:11434/v1"
+        )
     _check_numbers(settings)
     _check_key(settings.get("key"))
     for table in (settings, settings.get("tool_settings", {})):
-        _check_address(table.get("base_url"))
+        _check_address(table.get("base_url"), keyless=engine == "chat" and "key" not in settings)
     try:
         key_names(settings)
     except KeyError as error:
@@ -106,12 +111,14 @@ def _check_key(name: str | None) -> None:
         )
 
 
-def _check_address(address: str | None) -> None:
+def _check_address(address: str | None, *, keyless: bool = False) -> None:
     """Refuse to send a key over an open line, except on this machine."""
     if address is None:
         return
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"base_url must be an http(s) address, found {address!r}")
+    if keyless:
+        return
     if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
         raise ValueError(f"base_url {address!r}: a key is only sent over https; use https")

@@ -3,5 +3,10 @@
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submod_attrs={"saved": ["import_pages"], "stage": ["fetch_study"]}
+    __name__,
+    submod_attrs={
+        "fetchlog": ["cited_pages"],
+        "saved": ["import_pages"],
+        "stage": ["fetch_study"],
+    },
 )

@@ -1,0 +1,107 @@
+"""What somebody does on the first day, command by command, with one endpoint of their own."""
+
+import csv
+import json
+from pathlib import Path
+
+import fakejudge
+import pytest
+from click.testing import CliRunner
+from provider import Asked, Said, serving
+
+from sourcebench.cli import main
+from sourcebench.engines.chat import PROMPT
+from sourcebench.study import Study
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLE = ROOT / "data" / "sample"
+QUERIES = "text,category\nWhich cast-iron pan?,shopping\nDoes soap harm it?,factual\nWhy rinse?,reasoning\n"
+
+
+def sample_pages(count: int) -> list[str]:
+    """Return addresses of pages that the sample's archive holds."""
+    with (SAMPLE / "fetches.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["media_type"] == "text/html"]
+    return [row["url"] for row in rows if row["url"] == row["final_url"]][:count]
+
+
+def answers_and_judges(asked: Asked) -> Said:
+    """Answer as a chat model that cites in its text, and as a judge."""
+    body = asked.json
+    if body["messages"][0]["content"] == PROMPT:
+        a, b, c = sample_pages(3)
+        text = f"It does no harm, says [a page]({a}). Others agree [1], or see {b}.\n\nSources:\n[1] Another - {c}\n"
+        reply = fakejudge.answer(text, model="tiny")
+    else:
+        try:
+            reply = fakejudge.answer(json.dumps(fakejudge.verdict_on(body)))
+        except (IndexError, TypeError, StopIteration):
+            reply = fakejudge.answer("{}")
+    return Said(json.dumps(reply).encode())
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Return what runs a command in an empty folder, and gives what it says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # for kernels, where the package is not installed
+    (tmp_path / "q.csv").write_text(QUERIES, encoding="utf-8")
+
+    def command(*words: str) -> str:
+        done = CliRunner().invoke(main, list(map(str, words)), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return command
+
+
+def test_five_commands_lead_to_a_row_of_the_leaderboard(run):
+    """From a key-less endpoint to a scored row, with nothing but the commands of the README."""
+    with serving(answers_and_judges) as server:
+        said = run("new", "mine", "--endpoint", f"{server.url}/v1", "--model", "tiny", "--queries", "q.csv", "--judge-model", "grader")  # fmt: skip
+        assert said == "next: sourcebench collect mine --dry-run\n"
+        assert "tiny: 3 to ask, 0 there, cost unknown, at http://127" in run("collect", "mine", "--dry-run")  # fmt: skip
+        assert run("collect", "mine") == "tiny: 3 ok\n"
+        said = run("fetch", "mine", "--pages", SAMPLE / "snapshots.warc.gz")
+        assert said.startswith("3 pages taken from")
+        assert said.endswith("0 of 3 cited are missing\n")
+        run("paper", "mine", ROOT / "notebooks" / "04-leaderboard.ipynb")
+        assert all("authorization" not in asked.headers for asked in server.asked[:3])
+    study = Study("mine")
+    assert study.settings.judge == "grader"
+    scores = study.load("scores")
+    assert (len(scores), scores["weighted"].notna().sum()) == (9, 9)
+    with Path("figures/mine/table-04-leaderboard.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["column"]: row for row in csv.DictReader(file) if row["system"] == "tiny"}
+    assert float(rows["weighted"]["value"]) == pytest.approx(scores["weighted"].mean())
+    assert rows["weighted"]["n"] == "9"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--model", "m"), "--model without --endpoint"),
+        (("--endpoint", "localhost:11434", "--model", "m"), "base_url must be an http"),
+        (("--judge-model", "m"), "--judge-model without --endpoint or --judge-endpoint"),
+        (("--endpoint", "http://far.example/v1", "--model", "m", "--key", "MY_API_KEY"), "a key is only sent over https"),
+        (("--endpoint", "http://localhost/v1", "--model", "m", "--key", "HOME"), "ends in _API_KEY"),
+    ],
+)  # fmt: skip
+def test_an_endpoint_that_can_not_be_asked_is_refused(tmp_path, monkeypatch, words, said):
+    """What is wrong is said before a folder is made."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["new", "mine", *words])
+    assert done.exit_code == 1
+    assert said in done.output
+    assert not Path("mine").exists()
+
+
+def test_pages_that_fit_nothing_are_said(run, tmp_path):
+    """A folder without a cited page is one clear error."""
+    (tmp_path / "pages").mkdir()
+    with serving(answers_and_judges) as server:
+        run("new", "mine", "--endpoint", server.url, "--model", "tiny", "--queries", "q.csv")
+        run("collect", "mine")
+    done = CliRunner().invoke(main, ["fetch", "mine", "--pages", "pages"])
+    assert done.exit_code == 1
+    assert "nothing here fits a cited page" in done.output
