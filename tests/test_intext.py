@@ -84,6 +84,48 @@ def test_shared_case_of_addresses_in_text(shared):
     assert list(found.dangling) == expected["markers_without_entry"]
 
 
+SAYS = [
+    ("[b](<https://b.example/x y>)", [("[b](<https://b.example/x y>)", "https://b.example/x%20y")]),
+    ("[b](https://b.example/x\\_y)", [("[b](https://b.example/x\\_y)", "https://b.example/x_y")]),
+    ("[![s](https://i.example/s.svg)](https://c.example/)", [("[![s](https://i.example/s.svg)](https://c.example/)", "https://c.example/")]),
+    ("[t][ref], [ref][] and [Ref].\n\n[ref]: <https://b.example/2> 'T'", [("[t][ref]", "https://b.example/2"), ("[ref][]", "https://b.example/2"), ("[Ref]", "https://b.example/2")]),
+    ("So[^note].\n\n[^note]: A. Author, https://b.example/2.", [("[^note]", "https://b.example/2")]),
+    ("So 【1】, [2†L3-L5], 【1†source】.\n\nSources:\n1. https://a.example/\n2. https://b.example/", [("【1】", "https://a.example/"), ("[2†L3-L5]", "https://b.example/"), ("【1†source】", "https://a.example/")]),
+    ("So [Source 1], [ref: 2].\n\nSources:\n1. https://a.example/\n2. https://b.example/", [("[Source 1]", "https://a.example/"), ("[ref: 2]", "https://b.example/")]),
+    ("So [1][2].\n\nSources: [1] https://a.example/ [2] https://b.example/", [("[1]", "https://a.example/"), ("[2]", "https://b.example/")]),
+    ("So [2].\n\nSources:\n[1](https://a.example/)\n[2](https://b.example/)", [("[2]", "https://b.example/")]),
+    ("So [2].\n\nSources\n• [1] A — https://a.example/\n• [2] B — https://b.example/", [("[2]", "https://b.example/")]),
+    ("So [2].\n\nSources:\n\n1. A\n   https://a.example/\n2. B\n   https://b.example/", [("[2]", "https://b.example/")]),
+    ("Sources:\n1) https://a.example/\n2) https://b.example/\n\nSo [2].", [("[2]", "https://b.example/")]),
+    ("So (1), in (2024) or (2).\n\nSources:\n(1) https://a.example/\n(2) https://b.example/", [("(1)", "https://a.example/"), ("(2)", "https://b.example/")]),
+    ("So (1) or x².\n\nSources:\n1. https://a.example/", []),
+    ("So¹ and 5 m.²\n\n¹ https://a.example/\n² https://b.example/", [("¹", "https://a.example/"), ("²", "https://b.example/")]),
+    ("So \\[1\\].\n\n\\[1\\] https://a.example/", [("\\[1\\]", "https://a.example/")]),
+    ("https://a.example/?y=[1] (https://b.example/x**bold**)", [("https://a.example/?y=[1]", "https://a.example/?y=[1]"), ("https://b.example/x", "https://b.example/x")]),
+    ("https://a.example/x—and", [("https://a.example/x", "https://a.example/x")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "found"), SAYS)
+def test_the_many_ways_to_cite_in_text(text, found):
+    """Names, footnotes, brackets of other kinds, and lists of many shapes lead to their addresses."""
+    says = cited_in_text(text)
+    assert [(text[m.start : m.end], m.url) for m in says.mentions] == found
+
+
+def test_a_title_and_its_address_on_two_lines_are_one_entry():
+    """The number, the title and the address of an entry stay together; text after a list is text."""
+    body, entries = split_sources("A [1].\n\nSources:\n1. Title\n   https://a.example/\n\nThe end.")
+    assert [(e.number, e.title, e.url) for e in entries] == [(1, "Title", "https://a.example/")]
+    assert body.endswith("The end.")
+
+
+@pytest.mark.parametrize("piece", ["(", "[", "https://a.example/*", "[a](https://a.example/((", "[1] ", "¹", "![", "\\[", "Sources:\n", "[n]: https://a.example/\n", "[1]: [", "1. a\n\n", "Sources: [1] https://a.example/ "])  # fmt: skip
+def test_long_hostile_texts_are_read_in_time(piece):
+    """Nothing is tried over and over: a text of 100,000 characters is read."""
+    cited_in_text((piece * 100_000)[:100_000])
+
+
 def test_own_source_list_goes_before_positions():
     """A number means the entry of the text's own list; without one, a place in the given list."""
     given_list = [("https://x.example/", "X"), ("https://y.example/", "Y")]

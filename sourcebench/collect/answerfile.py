@@ -13,7 +13,7 @@ from sourcebench.collect.listing import addresses, listed_sources, says_places, 
 from sourcebench.collect.replies import Answer, Citation, Reply
 from sourcebench.collect.rowfile import Fault, Row, read_rows
 from sourcebench.engines.addresses import cited_url, source_key
-from sourcebench.engines.mentions import Source, cited
+from sourcebench.engines.mentions import Source, cited, written
 from sourcebench.intext import cited_in_text, glued_markers
 from sourcebench.records import ANSWER_OUTCOMES
 
@@ -367,21 +367,18 @@ def _mentions(
 ) -> tuple[list[Source], list[str]]:
     """Return the places where an answer names its sources, and what could not be placed."""
     pairs = [(source.url, str(source.title or "")) for source in listed]
-    written = cited_in_text(text, pairs)
-    mentions = [
-        Source(m.url, m.label if text[m.end - 1] == "]" else None, None, m.start, m.end)
-        for m in written.mentions  # the label of a link is no title; an entry of a list has one
-    ]
+    says = cited_in_text(text, pairs)
+    mentions = written(text, says.mentions)
     if rules.glued == "markers":
         for hit in glued_markers(text, len(listed)):
             chosen = (listed[number - 1] for number in hit.numbers)
             mentions += [Source(s.url, s.title, None, hit.start, hit.end) for s in chosen]
-    aside = [f"marker without an entry: {', '.join(written.dangling)}"] if written.dangling else []
+    aside = [f"marker without an entry: {', '.join(says.dangling)}"] if says.dangling else []
     known = {_key(source) for source in listed}
     if known and not only_found:
         mentions = [mention for mention in mentions if _key(mention) in known]
     elif not known:
-        mentions += [Source(entry.url, entry.title or None) for entry in written.listed]
+        mentions += [Source(entry.url, entry.title or None) for entry in says.listed]
     return mentions, aside
 
 

@@ -17,6 +17,7 @@ from sourcebench.engines.mentions import (
     tokens,
     whole,
     without_thinking,
+    written,
 )
 from sourcebench.engines.streams import whole_reply
 from sourcebench.engines.wire import Exchange, Http, Opened, bearer, opened, send
@@ -72,12 +73,9 @@ def text_citations(text: str) -> list[Source]:
 
     An entry of the list that no mark names is a citation without a place.
     """
-    written = cited_in_text(text)
-    mentions = [
-        Source(m.url, m.label if text[m.end - 1] == "]" else None, None, m.start, m.end)
-        for m in written.mentions  # the label of a link is no title; an entry of a list has one
-    ]
-    return mentions + [Source(entry.url, entry.title or None) for entry in written.listed]
+    found = cited_in_text(text)
+    listed = [Source(entry.url, entry.title or None) for entry in found.listed]
+    return written(text, found.mentions) + listed
 
 
 def open_chat(raw: Any) -> tuple[Opened, dict[str, Any], Reply | None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sourcebench.collect.replies import Citation, Reply
 from sourcebench.engines.addresses import cited_url, iso_date, plain_title, source_key
-from sourcebench.intext import links
+from sourcebench.intext import Mention, links
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,15 @@ def rows(sources: Iterable[Source]) -> tuple[Citation, ...]:
 def text_links(text: str) -> list[Source]:
     """Return the links of a text as mentions; a label is no title."""
     return [Source(link.url, None, None, link.start, link.end) for link in links(text)]
+
+
+def written(text: str, mentions: Iterable[Mention]) -> list[Source]:
+    """Return what a text cites as sources; the label of a link is no title, an entry's is one."""
+    made = []
+    for m in mentions:
+        linked = text[m.start] == "[" and text[m.end - 1] == ")"
+        made.append(Source(m.url, None if linked else m.label or None, None, m.start, m.end))
+    return made
 
 
 def searched(sources: Iterable[Source], *, queries: Sequence[str] = (), **known: Any) -> Reply:
