@@ -28,7 +28,7 @@ _NUMBERS = r"(\d{1,3}(?:\s*[,;]\s*\^?\d{1,3}|\s*[-–]\s*\d{1,3})*)"
 _WORD = r"(?:(?:sources?|refs?|references?|citations?|cite)\.?[ \t]*:?[ \t]*)?"
 _MARKER = re.compile(
     rf"\\?\[\^?{_WORD}{_NUMBERS}(?:†[^\]\n]{{0,80}})?\\?\](?![(:])"
-    rf"|【{_WORD}{_NUMBERS}(?:[†:][^】\n]{{0,80}})?】",
+    rf"|【{_WORD}{_NUMBERS}(?:†[^】\n]{{0,80}})?】",
     re.IGNORECASE,
 )
 # Styles of marks that mean something else in most texts: read where the list is numbered so.

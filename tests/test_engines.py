@@ -450,3 +450,119 @@ def test_forms_of_searches():
 def test_dates_are_cut_as_given(text, date):
     """The day is the one that is written, in no other time zone; what is no day is none."""
     assert iso_date(text) == date
+
+
+NULLS = {
+    "perplexity": ("perplexity", chat("x [2] [1]", citations=[None, B]), [(B, "[2]")], 1),
+    "perplexity objects": ("perplexity", chat("x [2]", citations=[{"url": A}, {"url": B}]), [(B, "[2]")], 0),
+    "perplexity results": ("perplexity", chat("x [2]", search_results=[None, {"url": B}]), [(B, "[2]")], 0),
+    "you.com": ("youcom", {"answer": "x [2]", "citations": [None, {"source": B}]}, [(B, "[2]")], 0),
+    "gemini": ("gemini", {"candidates": [{"content": {"parts": [{"text": "x y"}]}, "groundingMetadata": {"groundingChunks": [None, {"web": {"uri": B}}], "groundingSupports": [None, {"segment": {"startIndex": 2, "endIndex": 3}, "groundingChunkIndices": [1, None]}]}}]}, [(B, "y")], 0),
+    "deepseek": ("deepseek", {"request": {"messages": [{"role": "tool", "content": json.dumps({"results": [{"title": "no address"}, {"url": B}]})}]}, "response": chat("x [2]")}, [(B, "[2]")], 0),
+    "responses": ("openai", response({"text": "x", "annotations": [None, {"type": "url_citation"}, {"url": B}]}), [(B, None)], 1),
+    "tavily": ("tavily", {"results": [None, {"title": "t"}, {"url": B}], "response_time": 1}, [(B, None)], 1),
+    "mistral": ("mistral", {"outputs": [{"type": "message.output", "content": [{"type": "tool_reference", "url": B}, {"type": "text", "text": "x"}]}]}, [(B, None)], 0),
+    "anthropic": ("anthropic", {"type": "message", "content": [{"type": "text", "text": "", "citations": [{"url": B}]}, {"type": "text", "text": "x", "citations": None}]}, [(B, None)], 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NULLS)
+def test_gaps_in_lists_keep_their_places(case):
+    """A null among sources moves no other; one without an address is counted; no span is empty."""
+    engine, value, found, nameless = NULLS[case]
+    reply = import_module(f"sourcebench.engines.{engine}").parse(value)
+    assert cites(reply) == found
+    assert reply.without_address == nameless
+
+
+ERRORS = {
+    "mistral": ("mistral", {"object": "error", "message": "Rate limit", "type": "x", "code": 429}, "Rate limit"),
+    "cohere": ("cohere", {"message": "invalid api token"}, "invalid api token"),
+    "a list of errors": ("youcom", {"errors": [{"message": "no credit"}]}, "no credit"),
+    "gateway": ("openai", {"error": True, "message": "upstream is down"}, "upstream is down"),
+    "aws": ("anthropic", {"Message": "Too many requests"}, "Too many requests"),
+    "detail": ("perplexity", {"detail": "Unauthorized"}, "Unauthorized"),
+    "gemini": ("gemini", {"error": {"code": 500, "message": "Internal"}}, "Internal"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_an_error_with_status_200_is_a_failure(case):
+    """An error body is never an empty answer, whatever its shape and HTTP status."""
+    engine, value, reason = ERRORS[case]
+    exchange = Exchange("POST", "https://x/chat/completions", {}, 200, json.dumps(value).encode())
+    reply = import_module(f"sourcebench.engines.{engine}").parse(exchange)
+    assert (reply.outcome, reply.reason) == ("failed", reason)
+
+
+def test_chat_and_gemini_streams_that_break_off():
+    """Without a reason for the end, a stream was cut; what came is kept."""
+    chunks = [{"choices": [{"delta": {"content": f"See [a]({A})"}}]}, {"choices": [{"delta": {}}]}]
+    reply = parser("openai_x")(chunks)
+    assert (reply.status, reply.reason, len(reply.citations)) == ("incomplete", "stream_cut", 1)
+    chunks = [{"candidates": [{"content": {"parts": [{"text": "Half"}]}}]}]
+    reply = parser("gemini_x")(chunks)
+    assert (reply.status, reply.reason, reply.text) == ("incomplete", "stream_cut", "Half")
+
+
+def test_a_cut_stream_keeps_messages_and_parts_apart():
+    """Deltas of a second message, after one that ended, stay; annotations count within their part."""
+    mark = f"([a]({A}))"
+    note = {"type": "url_citation", "url": A, "start_index": 2, "end_index": 2 + len(mark)}
+    first = response({"text": "One. "})["output"][0]
+    events = [
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "One. "},
+        {"type": "response.output_item.done", "output_index": 0, "item": first},
+        {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "Two. "},
+        {"type": "response.output_text.delta", "output_index": 1, "content_index": 1, "delta": f"x {mark}"},
+        {"type": "response.output_text.annotation.added", "output_index": 1, "content_index": 1, "annotation": note},
+    ]  # fmt: skip
+    reply = parser("openai_x")(events)
+    assert reply.text == f"One. Two. x {mark}"
+    assert cites(reply) == [(A, mark)]
+
+
+def test_events_without_blank_lines_between_are_read():
+    """A recorder that drops blank lines loses nothing; a stream of nothing is refused."""
+    lines = [json.dumps(event) for event in load("openai_responses_stream_events")]
+    packed = "".join(f"data: {line}\n" for line in lines) + "data: [DONE]\n"
+    expected = parser("openai_x")(load("openai_responses_stream_events"))
+    assert parser("openai_x")(packed.encode()) == expected
+    with pytest.raises(ValueError, match="holds no event that can be read"):
+        parser("openai_x")(b'data: {"type": "respon')
+
+
+def test_cohere_counts_within_the_part_it_names():
+    """Places are code points, or UTF-16 units, of one part; the words decide, and find what moved."""
+    parse = import_module("sourcebench.engines.cohere").parse
+    source = [{"type": "document", "document": {"url": A}}]
+
+    def spans(**cited):
+        content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "One. "}, {"type": "text", "text": "🌊 Two."}]  # fmt: skip
+        value = {"message": {"content": content, "citations": [{"sources": source, **cited}]}, "finish_reason": "COMPLETE"}  # fmt: skip
+        reply = parse(value)
+        return cites(reply)[0][1], reply.warnings
+
+    assert spans(content_index=2, start=2, end=6, text="Two.") == ("Two.", ())
+    assert spans(content_index=2, start=3, end=7, text="Two.") == ("Two.", ("offset_unit_utf16",))
+    assert spans(content_index=1, start=0, end=4) == ("One.", ())
+    assert spans(start=0, end=3, text="Two.") == ("Two.", ("span_reanchored",))
+    assert spans(start=0, end=3, text="Six.") == (None, ("segment_text_differs",))
+    assert spans(start=90, end=99) == (None, ("span_out_of_range",))
+    assert spans(start=None, end=None) == (None, ())
+
+
+def test_gemini_places_counted_in_code_points_are_told():
+    """Where bytes do not give the segment's words but code points do, these are taken, and said."""
+    value = {"candidates": [{"content": {"parts": [{"text": "Größe eins. Größe."}]}, "groundingMetadata": {"groundingChunks": [{"web": {"uri": A}}], "groundingSupports": [{"segment": {"startIndex": 12, "endIndex": 17, "text": "Größe"}, "groundingChunkIndices": [0]}]}}]}  # fmt: skip
+    reply = parser("gemini_x")(value)
+    assert [(c.start, c.end) for c in reply.citations] == [(12, 17)]
+    assert reply.warnings == ("span_reanchored",)
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e400", '"12"', "9" * 4000])
+def test_numbers_of_any_kind_are_no_crash(number):
+    """Offsets and counts that are no numbers of places are left out."""
+    text = json.dumps(response({"text": "x", "annotations": [{"type": "url_citation", "url": A, "start_index": "@", "end_index": "@"}]}))  # fmt: skip
+    reply = parser("openai_x")(text.replace('"@"', number).encode())
+    assert cites(reply) == [(A, None)]

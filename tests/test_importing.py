@@ -343,3 +343,128 @@ def test_formulas_and_words_stay_text(study, tmp_path):
     import_answers(study, put(tmp_path, "id,engine,answer\n1,NA,NA\n2,NA,=1+1\n3,NA,001\n"))
     assert list(study.load("answers")["text"]) == ["NA", "=1+1", "001"]
     assert set(study.load("answers")["system"]) == {"NA"}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '["https://a.example/", "https://b.example/x,y"]',
+        "['https://a.example/', 'https://b.example/x,y']",
+        "['https://a.example/'\n 'https://b.example/x,y']",
+        "['https://a.example/', None, \"https://b.example/x,y\"]",
+        "[{'url': 'https://a.example/', 'title': 'It\\'s'}, {'url': 'https://b.example/x,y'}]",
+    ],
+    ids=["JSON", "Python", "numpy", "a gap", "objects"],
+)
+def test_lists_of_addresses_in_one_cell(study, tmp_path, cell):
+    """A list is read as JSON, and as Python or numpy print it; a comma in an address stays."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    csv.writer(out).writerows([["id", "engine", "answer", "urls"], [1, "b", "A", cell]])
+    import_answers(study, put(tmp_path, out.getvalue()))
+    assert list(study.load("citations")["url"]) == ["https://a.example/", "https://b.example/x,y"]
+
+
+def test_a_list_without_quotes_and_one_that_is_none(study, tmp_path):
+    """Bare addresses in brackets are a list; words are an error that says what to do."""
+    bare = "id;engine;answer;urls\n1;b;A;[https://a.example/, https://b.example/]\n"
+    import_answers(study, put(tmp_path, bare))
+    assert len(study.load("citations")) == 2
+    words = "id,engine,answer,urls\n1,b,A,[see the report]\n"
+    found = check_answers(put(tmp_path, words))
+    assert [str(fault) for fault in found] == [
+        "row 2, column urls: starts like a list, but is none that can be read; separate addresses with ' | '"
+    ]
+
+
+def test_numbers_that_stand_for_nothing_are_missing(study, tmp_path):
+    """NaN in JSON, as data frames write it, is a blank field and no word."""
+    path = put(tmp_path, '{"id": 1, "engine": "b", "answer": NaN, "urls": NaN}\n{"id": 2, "engine": "b", "answer": "A", "urls": null}', "a.jsonl")  # fmt: skip
+    import_answers(study, path)
+    assert list(study.load("answers")["outcome"]) == ["empty", "no_citations"]
+
+
+def test_blank_columns_of_a_spreadsheet_are_no_matter(study, tmp_path):
+    """Commas at the end of each line, as Excel leaves them, are not listed as columns."""
+    done = import_answers(study, put(tmp_path, "id,engine,answer,,\r\n1,b,A,,\r\n"))
+    assert done.unused_columns == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("id,engine,anwser\n1,b,A\n", "(if 'anwser' is it: --field answer=anwser)"),
+        ("id,sytem,answer\n1,b,A\n", "(if 'sytem' is it: --field system=sytem)"),
+        ("nr,engine,answer\n1,b,A\n", "--field question=..."),
+    ],
+)
+def test_a_misspelt_column_is_guessed_at(study, tmp_path, content, said):
+    """The error names the column that may be meant, and the flag that says so."""
+    assert refused(study, put(tmp_path, content)).endswith(said)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json"])
+def test_a_field_may_be_where_the_user_says(study, tmp_path, name):
+    """--field takes a column, or a path of keys, of any plain file; the others keep their names."""
+    rows = [{"id": 1, "engine": "b", "reply.text": "A", "meta": {"run": 2}}]
+    text = {
+        "a.csv": "id,engine,reply.text\n1,b,A\n",
+        "a.jsonl": json.dumps(rows[0]),
+        "a.json": json.dumps(rows),
+    }[name]
+    fields = {"answer": "reply.text"} | ({} if name == "a.csv" else {"run": "meta.run"})
+    import_answers(study, put(tmp_path, text, name), fields=fields)
+    row = study.load("answers").iloc[0]
+    assert (row["text"], row["run"]) == ("A", 1 if name == "a.csv" else 2)
+
+
+def test_a_field_that_is_nowhere_is_an_error(study, tmp_path):
+    """A wrong place is named with the columns that are there; a wrong column with ours."""
+    path = put(tmp_path, "id,engine,says\n1,b,A\n")
+    found = check_answers(path, fields={"answer": "text"})
+    assert (
+        str(found[0])
+        == "row 1, column answer: --field answer=text: no row has that; columns are id, engine, says"
+    )
+    with pytest.raises(
+        StudyError, match="--field reply: no such column; ours are query_id, system"
+    ):
+        check_answers(path, fields={"reply": "says"})
+
+
+def test_each_error_names_the_flag_that_helps(study, tmp_path):
+    """--system, --field, --add-queries, --category, --keep-broken and --replace each have their error."""
+    base = "id,engine,question,answer,url\n"
+    assert "--system" in refused(study, put(tmp_path, "id,answer\n1,A\n"))
+    assert "--field" in refused(study, put(tmp_path, "id,engine,said\n1,b,A\n"))
+    new = put(tmp_path, base + "9,b,New?,A,\n")
+    assert "--add-queries" in refused(study, new)
+    assert "--category" in refused(study, new, unknown_queries="add")
+    assert "--keep-broken" in refused(study, put(tmp_path, base + "1,b,,A,nowhere\n"))
+    assert "--keep-broken" in refused(study, put(tmp_path, base + "1,b,,A,\n1,b,,B,\n"))
+    assert "--keep-broken" in refused(study, put(tmp_path, base + "1,b,Why?,A,\n"))
+    import_answers(study, put(tmp_path, BOT))
+    with pytest.raises(StudyError, match="--replace"):
+        import_answers(study, put(tmp_path, BOT))
+
+
+def test_one_question_under_two_ids_is_two_runs_when_kept(study, tmp_path):
+    """The same question of one system twice is an error, or with --keep-broken the next run."""
+    path = put(tmp_path, "id,engine,question,answer\n7,b,Is it deep?,A\n8,b,is it  deep?,B\n")
+    given = {"unknown_queries": "add", "category": "factual"}
+    assert "asks what row 2 asks" in refused(study, path, **given)
+    import_answers(study, path, rules=Rules(broken="keep"), **given)
+    answers = study.load("answers")
+    assert answers[["query_id", "run"]].values.tolist() == [["7", 1], ["7", 2]]
+
+
+def test_an_error_in_place_of_answers_is_no_answer(study, tmp_path):
+    """The same error message twice is a failure with its reason; once, it may be an answer."""
+    text = (
+        "id,engine,answer\n1,b,Error: time out\n2,b,Error: time out\n3,b,Error bars are whiskers.\n"
+    )
+    done = import_answers(study, put(tmp_path, text))
+    assert (done.failed, done.no_citations) == (2, 1)
+    assert study.load("answers")["reason"].tolist()[:2] == ["Error: time out"] * 2

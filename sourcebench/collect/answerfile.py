@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -133,28 +134,35 @@ def _note_no_addresses(names: set[str], found: AnswerFile) -> None:
         found.faults.append(Fault(1, "urls", message))
 
 
+def _alike(names: Sequence[str], unused: Sequence[str]) -> str:
+    """Say which unused column may be meant, where one is called nearly so."""
+    aliases = {alias: name for name in names for alias in COLUMNS[name]}
+    for given in unused:
+        close = get_close_matches(
+            re.sub(r"[\s-]+", "_", given.strip().casefold()), aliases, 1, 0.75
+        )
+        if close:
+            return f" (if {given!r} is it: --field {aliases[close[0]]}={given})"
+    return ""
+
+
 def _note_missing(names: set[str], system: str | None, found: AnswerFile) -> None:
-    """Note columns that are missing."""
-    if system is None and "system" not in names:
-        found.faults.append(
-            Fault(1, "system", "missing; add a column system (or engine), or name it with --system")
-        )
-    if not {"query_id", "question"} & names:
-        found.faults.append(
-            Fault(
-                1,
-                "query_id",
-                "missing; add a column id, or question, or say where it is: --field question=...",
-            )
-        )
-    if not {"answer", "urls", "found", "raw"} & names:
-        found.faults.append(
-            Fault(
-                1,
-                "answer",
-                "missing; add a column answer, or urls, or both, or say where they are: --field answer=...",
-            )
-        )
+    """Note columns that are missing, and which unused one may be meant."""
+    needed = (
+        (("system",), "add a column system (or engine), or name it with --system"),
+        (
+            ("query_id", "question"),
+            "add a column id, or question, or say where it is: --field question=...",
+        ),
+        (
+            ("answer", "urls", "found", "raw"),
+            "add a column answer, or urls, or both, or say where they are: --field answer=...",
+        ),
+    )
+    for columns, advice in needed[system is not None :]:
+        if not names.intersection(columns):
+            message = f"missing; {advice}{_alike(columns, found.unused)}"
+            found.faults.append(Fault(1, columns[0], message))
 
 
 def collect_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from sourcebench.collect.rowfile import Fault, Row
 from sourcebench.engines.mentions import Source, whole
 
 _SEPARATOR = re.compile(r"\s+\|\s+|\s*\|\s*(?=https?://)|[\r\n]+")
+_QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
+_BEGINS = re.compile(r"https?://", re.IGNORECASE)
 _LISTED = re.compile(r"[,;]\s*https?://")
 
 
@@ -63,10 +66,12 @@ def addresses(row: Row, faults: list[Fault], *, strict: bool = False) -> list[So
     """Return the addresses of a row with their titles; an empty one is a citation without address."""
     value = row.values.get("urls") or row.values.get("found")
     if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
-            faults.append(Fault(row.number, "urls", "starts like a JSON list, but is none"))
+        value = _list_of(value)
+        if value is None:
+            message = (
+                "starts like a list, but is none that can be read; separate addresses with ' | '"
+            )
+            faults.append(Fault(row.number, "urls", message))
             return []
     if value is None or isinstance(value, str):
         parts = [part.strip() for part in _SEPARATOR.split(value or "")]
@@ -81,6 +86,25 @@ def addresses(row: Row, faults: list[Fault], *, strict: bool = False) -> list[So
         if pair.url and strict and (fault := url_fault(pair.url)):
             faults.append(Fault(row.number, "urls", f"{fault} (--keep-broken keeps it, unfetched)"))
     return pairs
+
+
+def _list_of(text: str) -> list[Any] | None:
+    """Return a list that is written as JSON, or as Python or numpy print it; None for no list."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    quoted = _QUOTED.findall(text)
+    if not re.sub(r"[\s,\[\]]|None", "", _QUOTED.sub("", text)):
+        return [one or other for one, other in quoted]
+    try:
+        found = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        found = None
+    if isinstance(found, list):
+        return found
+    bare = [piece for piece in re.split(r"[\s,]+", text.strip()[1:].removesuffix("]")) if piece]
+    return bare if text.rstrip().endswith("]") and all(map(_BEGINS.match, bare)) else None
 
 
 def _pair(row: Row, item: Any, faults: list[Fault]) -> Source:

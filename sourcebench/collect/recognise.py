@@ -118,7 +118,7 @@ def _value(path: Path) -> Any:
     for pieces in (lines, [text]) if path.suffix.lower() != ".json" else ([text], lines):
         try:
             values = [json.loads(piece) for piece in pieces]
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             continue
         return values[0] if pieces == [text] and path.suffix.lower() == ".json" else values
     return None  # the reader of plain files says what is wrong, line by line

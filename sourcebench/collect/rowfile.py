@@ -132,8 +132,8 @@ def _json_rows(path: Path, text: str, faults: list[Fault]) -> tuple[list[Row], l
     values: list[tuple[int, Any]]
     if text.lstrip().startswith("["):
         try:
-            values = list(enumerate(json.loads(text), start=1))
-        except (json.JSONDecodeError, RecursionError) as error:
+            values = list(enumerate(_json(text), start=1))
+        except (ValueError, RecursionError) as error:
             raise StudyError(f"{path}: not readable as JSON: {error}") from None
     else:
         lines = enumerate(text.split("\n"), start=1)
@@ -147,12 +147,17 @@ def _json_rows(path: Path, text: str, faults: list[Fault]) -> tuple[list[Row], l
     return rows, list(header)
 
 
+def _json(text: str) -> Any:
+    """Return what a text holds as JSON; NaN, as data frames write what is missing, is null."""
+    return json.loads(text, parse_constant=lambda _: None)
+
+
 def _json_object(number: int, value: Any, faults: list[Fault]) -> dict[str, Any] | None:
     """Return the object of one line, or note why it is none."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError) as error:
+            value = _json(value)
+        except (ValueError, RecursionError) as error:
             faults.append(Fault(number, "", f"not JSON: {error}"))
             return None
     if not isinstance(value, dict):
@@ -171,7 +176,7 @@ def _column_names(
     for given in header:
         name = ours.get(re.sub(r"[\s-]+", "_", given.strip().casefold()))
         if name is None:
-            unused.append(given)
+            unused += [given] if given.strip() else []
         elif name in names:
             message = f"stands for the same as {names[name]}; keep one of the two"
             faults.append(Fault(1, given, message))

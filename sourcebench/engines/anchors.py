@@ -39,7 +39,7 @@ def _span(text: str, mention: Source, written: Sequence[Mention], taken: set):
         return None, "zero_spans"
     if _is_marker(text, start, end, mention.url, written):
         return (start, end), None
-    units = _from_utf16(text, start, end)
+    units = from_utf16(text, start, end)
     if units and _is_marker(text, *units, mention.url, written):
         return units, "offset_unit_utf16"
     key = source_key(cited_url(mention.url))
@@ -73,7 +73,7 @@ def _outer(text: str, link: Mention) -> tuple[int, int]:
     return link.start, link.end
 
 
-def _from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
+def from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
     """Return a span given in UTF-16 units as code points, if it does not cut a character."""
     data = text.encode("utf-16-le", errors="surrogatepass")
     try:

@@ -130,7 +130,8 @@ def _answer(blocks: list[dict[str, Any]]) -> tuple[str, list[Source], list[str]]
                 warnings.append("document_index_mapped")
             if url:
                 title = cited.get("title") or cited.get("document_title")
-                mentions.append(Source(url, title, None, len(text), len(text) + len(piece)))
+                span = (len(text), len(text) + len(piece)) if piece else (None, None)
+                mentions.append(Source(url, title, None, *span))
             else:
                 warnings.append("non_web_citation")
         text += piece

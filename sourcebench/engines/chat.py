@@ -96,7 +96,8 @@ def text_and_warnings(value: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return the answer, without reasoning, and the warnings that go with it."""
     content = message_of(value).get("content")
     if isinstance(content, list):
-        content = "".join(text_of(part.get("text")) for part in items(content))
+        spoken = [p for p in items(content) if p.get("type", "text") in ("text", "output_text")]
+        content = "".join(text_of(part.get("text")) for part in spoken)
     return without_thinking(text_of(content))
 
 
@@ -105,7 +106,7 @@ def annotations(value: Mapping[str, Any], text: str) -> tuple[list[Source], list
     notes = [
         obj(note.get("url_citation")) or note
         for note in items(message_of(value).get("annotations"))
-        if note.get("type") == "url_citation"
+        if note.get("type", "url_citation") == "url_citation"
     ]
     found = [
         Source(
@@ -142,4 +143,4 @@ def _status(value: Mapping[str, Any], text: str) -> tuple[str, str]:
         return "blocked", finish
     if finish == "tool_calls" and not text:
         return "pending", "the model asks for a tool and gives no answer"
-    return ("incomplete", finish) if finish == "length" else ("ok", "")
+    return ("incomplete", finish) if finish in ("length", "stream_cut") else ("ok", "")

@@ -150,7 +150,7 @@ def _searches(reply: Opened) -> tuple[list[Source], tuple[str, ...]]:
         for call in items(message.get("tool_calls")):
             queries.append(_json(obj(call.get("function")).get("arguments")).get("query"))
         if message.get("role") == "tool":
-            found += [_source(row) for row in _numbered(_json(message.get("content")))]
+            found += [_source(row) for row in _rows(_json(message.get("content")))]
     return found, said(queries)
 
 
@@ -159,13 +159,18 @@ def _json(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return {}
     return {"results": value} if isinstance(value, list) else obj(value)
 
 
 def _numbered(value: Any) -> list[dict[str, Any]]:
-    """Return the rows of a search tool's reply that have an address, whichever tool it is."""
+    """Return the rows of a search that have an address: those that `ask` numbers."""
+    return [row for row in _rows(value) if text_of(row.get("url") or row.get("link"))]
+
+
+def _rows(value: Any) -> list[dict[str, Any]]:
+    """Return the rows of a search tool's reply, each in its place, whichever tool it is."""
     value = obj(value)
     lists: Sequence[Any] = (
         value.get("search_response"),
@@ -175,8 +180,7 @@ def _numbered(value: Any) -> list[dict[str, Any]]:
         value.get("organic_results"),
         value.get("items"),
     )
-    rows = next((items(rows) for rows in lists if items(rows)), [])
-    return [row for row in rows if text_of(row.get("url") or row.get("link"))]
+    return [obj(row) for row in next((rows for rows in lists if items(rows)), [])]
 
 
 def _source(row: Mapping[str, Any]) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sourcebench.collect.replies import Reply
-from sourcebench.engines.mentions import failed, items, obj, text_of
+from sourcebench.engines.mentions import failed, items, obj, places, text_of
 from sourcebench.engines.wire import Opened
 
 _LONGEST = 300
@@ -22,7 +22,12 @@ def fault_reply(reply: Opened) -> Reply | None:
 
 def _only_fault(value: dict[str, Any]) -> bool:
     """Whether a body holds an error and no answer."""
-    answers = ("choices", "output", "candidates", "content", "results", "search_metadata", "steps")
+    if isinstance(value.get("message"), dict):
+        return False
+    answers = (
+        "choices", "output", "outputs", "candidates", "content", "results", "search_metadata",
+        "steps", "answer", "search_response", "items", "organic", "web",
+    )  # fmt: skip
     return not any(value.get(name) for name in answers)
 
 
@@ -36,9 +41,10 @@ def fault_message(value: Any) -> str:
         if found:
             code = text_of(value.get("code"))
             return _short(f"{code}: {found}" if code else found)
-    if "statusCode" in value:
-        return _short(text_of(value.get("message")))
-    return ""
+    if found := _message(places(value.get("errors"))):
+        return _short(found)
+    # Some say no more than a message: it is one, where nothing stands that could be an answer.
+    return _short(text_of(value.get("message")) or text_of(value.get("Message")))
 
 
 def _message(found: Any) -> str:
@@ -46,7 +52,8 @@ def _message(found: Any) -> str:
     if isinstance(found, str):
         return found
     if isinstance(found, list):
-        return "; ".join(text_of(item.get("msg")) for item in items(found))
+        said = (text_of(one.get("msg")) or _message(one) for one in items(found))
+        return "; ".join(filter(None, said))
     found = obj(found)
     words = next(
         (found[n] for n in ("message", "detail", "error") if isinstance(found.get(n), str)), ""

@@ -15,6 +15,7 @@ from sourcebench.engines.mentions import (
     failed,
     items,
     obj,
+    places,
     said,
     text_links,
     text_of,
@@ -135,7 +136,7 @@ def _chunks(grounding: dict, targets: Mapping[str, str]) -> tuple[list[Source | 
     """Return the source of each chunk, by position; one without an address is None."""
     chunks: list[Source | None] = []
     warnings = []
-    for chunk in items(_get(grounding, "groundingChunks")):
+    for chunk in map(obj, places(_get(grounding, "groundingChunks"))):
         kind = next(
             (k for k in ("web", "retrievedContext", "retrieved_context", "maps") if k in chunk), ""
         )
@@ -186,8 +187,10 @@ def _span(
         if part < len(parts):
             readings.append((len("".join(parts[:part])), from_utf8(parts[part], start, end)))
     for base, span in readings:
-        if span and (words is None or text[base + span[0] : base + span[1]] == words):
+        if span and span[0] < span[1] and words in (None, text[base + span[0] : base + span[1]]):
             return (base + span[0], base + span[1]), None
+    if words and start is not None and text[start : start + len(words)] == words:
+        return (start, start + len(words)), "span_reanchored"  # counted in code points
     if words and text.count(words) == 1:
         place = text.index(words)
         return (place, place + len(words)), "span_reanchored"
@@ -198,7 +201,7 @@ def _status(finish: str, text: str) -> tuple[str, str]:
     """Return the status that a finish reason stands for."""
     if finish in ("", "STOP", "FINISH_REASON_UNSPECIFIED"):
         return "ok", ""
-    if finish == "MAX_TOKENS":
+    if finish in ("MAX_TOKENS", "stream_cut"):
         return "incomplete", finish
     return ("incomplete" if text else "blocked"), finish
 
@@ -247,6 +250,8 @@ def _parse_interaction(value: dict) -> Reply:
                     piece, whole(note.get("start_index")) or 0, whole(note.get("end_index")) or 0
                 )
                 span = span if span and span[1] > span[0] else None
+                if not url:
+                    continue
                 warnings += ["redirect_urls"] if _host(url) == REDIRECTOR else []
                 warnings += [] if span else ["span_out_of_range"]
                 start, end = (span[0] + len(text), span[1] + len(text)) if span else (None, None)

@@ -47,5 +47,5 @@ def _query(tool: dict[str, Any]) -> Any:
     """Return the query of a tool."""
     try:
         return obj(json.loads(text_of(tool.get("arguments")) or "{}")).get("query")
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None

@@ -103,12 +103,14 @@ def written(text: str, mentions: Iterable[Mention]) -> list[Source]:
 
 def searched(sources: Iterable[Source], *, queries: Sequence[str] = (), **known: Any) -> Reply:
     """Return the reply of a search tool: its rows are its citations."""
+    sources = list(sources)
     citations = rows(sources)
     text = known.pop("text", "")
     return Reply(
         text=text,
         outcome="ok" if citations else ("no_citations" if text else "empty"),
         citations=citations,
+        without_address=_nameless(sources),
         kind="search+answer" if text else "search",
         queries=tuple(queries),
         **known,
@@ -142,8 +144,14 @@ def answered(
         uncited=uncited,
         span_kind=span_kind if spanned else None,
         warnings=tuple(dict.fromkeys(warnings)),
+        without_address=_nameless(mentions),
         **known,
     )
+
+
+def _nameless(sources: Iterable[Source]) -> int:
+    """Return how many sources name no address."""
+    return sum(not (isinstance(source.url, str) and source.url) for source in sources)
 
 
 def _outcome(status: str, text: str, citations: Sequence[Citation]) -> str:
@@ -171,6 +179,11 @@ def items(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def places(value: Any) -> list[Any]:
+    """Return a list as it is, since others count its entries; anything else as an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def obj(value: Any) -> dict[str, Any]:
     """Return an object, or an empty one where there is none."""
     return value if isinstance(value, dict) else {}
@@ -187,10 +200,12 @@ def text_of(value: Any) -> str:
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole number that is not negative, or None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """Return a whole number that is not negative, also one given as text, or None."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16:
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
         return None
-    return int(value) if value >= 0 and value == int(value) else None
+    return int(value) if value == int(value) else None
 
 
 def tokens(usage: Any, given: str, made: str, total: str = "total_tokens") -> dict[str, int] | None:

@@ -19,14 +19,16 @@ def parse(raw: Any) -> Reply:
     fault = fault_reply(reply)
     if fault and not outputs:
         return fault
-    text, mentions, span = "", [], (0, 0)
+    text, mentions = "", []
+    span: tuple[int | None, int | None] = (None, None)
     for output in outputs:
         content = output.get("content") if output.get("type") == "message.output" else []
         chunks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
         for chunk in chunks:
             if chunk.get("type") == "text":
-                span = len(text), len(text) + len(text_of(chunk.get("text")))
-                text += text_of(chunk.get("text"))
+                piece = text_of(chunk.get("text"))
+                span = (len(text), len(text) + len(piece)) if piece else span
+                text += piece
             elif chunk.get("type") == "tool_reference" and chunk.get("url"):
                 mentions.append(Source(text_of(chunk["url"]), chunk.get("title"), None, *span))
     return answered(
@@ -43,5 +45,5 @@ def _query(output: dict[str, Any]) -> Any:
     """Return the query of a tool's execution."""
     try:
         return obj(json.loads(text_of(output.get("arguments")) or "{}")).get("query")
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat, responses
 from sourcebench.engines.markers import marked
-from sourcebench.engines.mentions import Source, answered, items, text_links, text_of, texts
+from sourcebench.engines.mentions import Source, answered, obj, places, text_links, text_of
 from sourcebench.engines.wire import Exchange, Http, bearer, send
 
 URL = "https://api.perplexity.ai"
@@ -49,9 +49,12 @@ def parse(raw: Any) -> Reply:
     text, warnings = chat.text_and_warnings(value)
     results = [
         Source(text_of(row.get("url")), row.get("title"), row.get("date"))
-        for row in items(value.get("search_results"))
+        for row in map(obj, places(value.get("search_results")))
     ]
-    listed = [Source(url) for url in texts(value.get("citations"))]
+    listed = [
+        Source(text_of(entry) or text_of(obj(entry).get("url")), obj(entry).get("title"))
+        for entry in places(value.get("citations"))
+    ]
     mentions, missing = marked(text, dict(enumerate(listed or results, start=1)))
     warnings += missing if listed or results else []
     if not mentions:

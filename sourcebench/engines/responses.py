@@ -92,7 +92,7 @@ def _annotations(part: dict[str, Any]) -> list[Source]:
             whole(note.get("end_index")),
         )
         for note in items(part.get("annotations"))
-        if note.get("type") == "url_citation"
+        if note.get("type", "url_citation") == "url_citation"
     ]
 
 
@@ -133,7 +133,7 @@ def _queries(output: Iterable[dict[str, Any]]) -> Iterable[Any]:
         if isinstance(item.get("arguments"), str):
             try:
                 yield obj(json.loads(item["arguments"])).get("query")
-            except (json.JSONDecodeError, RecursionError):
+            except (ValueError, RecursionError):
                 continue
 
 

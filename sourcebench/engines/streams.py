@@ -35,24 +35,29 @@ def responses_stream(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
             return obj(event.get("response"))
     errors = [event for event in events if event.get("type") == "error"]
     response = next((obj(e.get("response")) for e in events if "response" in e), {})
-    output = [obj(e.get("item")) for e in events if e.get("type") == "response.output_item.done"]
-    if not any(item.get("type") == "message" for item in output):
-        output.append(_open_message(events))
+    ended = [e for e in events if e.get("type") == "response.output_item.done"]
+    output = [obj(event.get("item")) for event in ended]
+    output += _open_messages(events, {str(event.get("output_index")) for event in ended})
     made = {**response, "output": output, "status": "incomplete"}
     made["incomplete_details"] = {"reason": "stream_cut"}
     return made | ({"error": errors[0], "status": "failed"} if errors else {})
 
 
-def _open_message(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the message that deltas spell out so far."""
-    text = [
-        text_of(e.get("delta")) for e in events if e.get("type") == "response.output_text.delta"
-    ]
-    notes = [
-        e.get("annotation") for e in events if e.get("type") == "response.output_text.annotation.added"
-    ]  # fmt: skip
-    part = {"type": "output_text", "text": "".join(text), "annotations": notes}
-    return {"type": "message", "content": [part]}
+def _open_messages(events: Sequence[dict[str, Any]], ended: set[str]) -> list[dict[str, Any]]:
+    """Return the messages that deltas spell out so far, of those that did not end."""
+    messages: dict[str, dict[str, dict[str, Any]]] = {}
+    for event in events:
+        kind, index = text_of(event.get("type")), str(event.get("output_index"))
+        known = kind in ("response.output_text.delta", "response.output_text.annotation.added")
+        if not known or (index in ended and index != "None"):
+            continue
+        parts = messages.setdefault(index, {})
+        part = parts.setdefault(
+            str(event.get("content_index")), {"type": "output_text", "text": "", "annotations": []}
+        )
+        part["text"] += text_of(event.get("delta"))
+        part["annotations"] += items([event.get("annotation")])
+    return [{"type": "message", "content": list(parts.values())} for parts in messages.values()]
 
 
 def chat_stream(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -80,6 +85,8 @@ def chat_stream(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
                     )
             finish = choice.get("finish_reason") or finish
     message["content"] = max(so_far, delta_text, key=len)
+    cut = finish is None and any("delta" in c for k in chunks for c in items(k.get("choices")))
+    finish = "stream_cut" if cut else finish
     if annotations:
         message["annotations"] = annotations
     return {**made, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
@@ -125,7 +132,7 @@ def _json(text: str) -> Any:
     """Return what a text holds as JSON, or nothing."""
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
 
 
@@ -140,4 +147,6 @@ def gemini_stream(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
             candidate |= {k: v for k, v in one.items() if k != "content" and v}
     if not candidate and not parts:
         return made
+    if not (candidate.get("finishReason") or candidate.get("finish_reason")):
+        candidate["finishReason"] = "stream_cut"
     return made | {"candidates": [{**candidate, "content": {"role": "model", "parts": parts}}]}

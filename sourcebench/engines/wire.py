@@ -256,11 +256,11 @@ def decode(raw: Any) -> Any:
         return _events(text)
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         pass
     try:
         return [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise ValueError(f"the reply is not JSON: it begins {text[:60]!r}") from None
 
 
@@ -269,11 +269,19 @@ def _events(text: str) -> list[Any]:
     events = []
     for block in text.replace("\r\n", "\n").split("\n\n"):
         lines = [line[5:].lstrip(" ") for line in block.split("\n") if line.startswith("data:")]
-        data = "\n".join(lines).strip()
-        if not data or data == "[DONE]":
-            continue
-        try:
-            events.append(json.loads(data))
-        except (json.JSONDecodeError, RecursionError):
-            continue
+        # Data of one event may run over lines; where blank lines were lost, each line is an event.
+        for data in ["\n".join(lines)] if _is_json("\n".join(lines)) else lines:
+            if _is_json(data):
+                events.append(json.loads(data))
+    if not events and "[DONE]" not in text:
+        raise ValueError(f"the stream holds no event that can be read: it begins {text[:60]!r}")
     return events
+
+
+def _is_json(data: str) -> bool:
+    """Whether the data of an event can be read; an end mark or one that was cut off can't."""
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -15,6 +15,7 @@ from sourcebench.engines.mentions import (
     answered,
     items,
     obj,
+    places,
     said,
     text_links,
     text_of,
@@ -65,7 +66,10 @@ def _parse_live(raw: Any) -> Reply:
     """Read a chat completion with live search: a list of sources met, tied to no place."""
     _, value, _ = chat.open_chat(raw)
     text, warnings = chat.text_and_warnings(value)
-    listed = [Source(url) for url in texts(value.get("citations"))]
+    listed = [
+        Source(text_of(entry) or text_of(obj(entry).get("url")))
+        for entry in places(value.get("citations"))
+    ]
     written = text_links(text)
     warnings += (["text_links"] if written else ["list_fallback"]) if listed or written else []
     return answered(text, written or listed, listed, warnings=warnings, **chat.known(value, text))
@@ -121,5 +125,5 @@ def _query(call: dict[str, Any]) -> Any:
     """Return the query of a tool call."""
     try:
         return obj(json.loads(text_of(call.get("arguments")) or "{}")).get("query")
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None

@@ -7,7 +7,16 @@ from typing import Any
 from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.markers import marked
-from sourcebench.engines.mentions import Source, answered, items, obj, said, searched, text_of
+from sourcebench.engines.mentions import (
+    Source,
+    answered,
+    items,
+    obj,
+    places,
+    said,
+    searched,
+    text_of,
+)
 from sourcebench.engines.wire import opened
 
 
@@ -26,7 +35,8 @@ def parse(raw: Any) -> Reply:
     if "answer" not in value:
         return searched(found, queries=said([obj(value.get("metadata")).get("query")]))
     text = text_of(value["answer"])
-    listed = [Source(text_of(row.get("source"))) for row in items(value.get("citations"))]
+    cited = map(obj, places(value.get("citations")))
+    listed = [Source(text_of(row.get("source"))) for row in cited]
     mentions, warnings = marked(text, dict(enumerate(listed, start=1)))
     if not mentions and listed:
         mentions, warnings = listed, [*warnings, "list_fallback"]
