@@ -231,6 +231,48 @@ def submission(file: Path) -> None:
 
 
 @main.command()
+@STUDY
+@click.option("--system", required=True, help="System whose answers are written.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["collection", "enriched", "bundle"]),
+    default="collection",
+    show_default=True,
+    help="Public SourceBench file: answers, answers with scores, or a submission.",
+)
+@click.option("--about", multiple=True, help="Field of a submission: submitter_name=...")
+@clear_errors
+def export(study: Path, system: str, out: Path, form: str, about: tuple[str, ...]) -> None:
+    """Write a system's answers as a file of the public SourceBench."""
+    import json
+
+    from sourcebench.collect.publicfiles import public_collection
+    from sourcebench.collect.submission import answer_url_bundle
+    from sourcebench.study import Study, write_atomic
+
+    opened, left_out = Study(study), []
+    if form == "bundle":
+        made, left_out = answer_url_bundle(opened, system, **_about(about))
+    else:
+        made = public_collection(opened, system, scores=form == "enriched")
+    write_atomic(out, json.dumps(made, ensure_ascii=False, indent=1) + "\n")
+    for line in left_out:
+        click.echo(f"left out: {line}")
+    click.echo(f"wrote {out}")
+
+
+def _about(given: tuple[str, ...]) -> dict:
+    """Return the fields of a submission that the command line gives."""
+    for field in given:
+        if "=" not in field:
+            raise click.ClickException(f"--about {field}: must be field=value")
+    fields = dict(field.split("=", 1) for field in given)
+    return {name: True if value == "true" else value for name, value in fields.items()}
+
+
+@main.command()
 @click.argument("leaderboard", type=click.Path(path_type=Path))
 @clear_errors
 def audit(leaderboard: Path) -> None:

@@ -96,6 +96,25 @@ def test_an_endpoint_that_can_not_be_asked_is_refused(tmp_path, monkeypatch, wor
     assert not Path("mine").exists()
 
 
+def test_answers_go_out_with_their_raw_replies_and_come_back(run):
+    """What was collected is exported in the public forms, and imported elsewhere it is the same."""
+    with serving(answers_and_judges) as server:
+        run("new", "mine", "--endpoint", server.url, "--model", "tiny", "--queries", "q.csv")
+        run("collect", "mine")
+    assert run("export", "mine", "--system", "tiny", "--out", "c.json") == "wrote c.json\n"
+    raw = json.loads(Path("c.json").read_text(encoding="utf-8"))[0]["runs"][0]["raw_response"]
+    assert json.loads(raw)["model"] == "tiny"
+    run("new", "other", "--template", "own", "--queries", "q.csv")
+    run("import", "c.json", "--study", "other")
+    for name in ("answers", "citations"):
+        mine, theirs = (Study(s).load(name).drop(columns="asked_at", errors="ignore") for s in ("mine", "other"))  # fmt: skip
+        assert mine.astype(str).values.tolist() == theirs.astype(str).values.tolist()
+    about = ["submitter_name=A", "contact_email=a@b.example", "web_search_mode=other", "agrees_to_reproducibility_policy=true"]  # fmt: skip
+    flags = [word for field in about for word in ("--about", field)]
+    run("export", "mine", "--system", "tiny", "--as", "bundle", "--out", "b.json", *flags)
+    assert run("submission", "b.json").endswith("valid\n")
+
+
 def test_pages_that_fit_nothing_are_said(run, tmp_path):
     """A folder without a cited page is one clear error."""
     (tmp_path / "pages").mkdir()

@@ -209,6 +209,7 @@ def filled(study: Study, tmp_path) -> Study:
         {"id": "q1", "engine": "s", "run": 2, "raw": reply("perplexity_sonar_2025_06")},
         {"id": "q2", "engine": "s", "run": 1, "answer": "No source."},
         {"id": "q2", "engine": "s", "run": 2, "answer": ""},
+        {"id": "q2", "engine": "s", "run": 3, "outcome": "refused", "reason": "no", "answer": ""},
     ]
     import_answers(study, put(tmp_path, rows, "filled.json"))
     return study
@@ -220,10 +221,10 @@ def test_collection_files_go_out_and_come_back_the_same(study, tmp_path):
     path = put(tmp_path, public_collection(study, "s"), "collection.json")
     other = study_in(tmp_path / "other")
     done = import_answers(other, path)
-    assert (done.answers, done.no_citations, done.empty) == (4, 1, 1)
-    columns = ["system", "query_id", "run", "outcome", "text"]
+    assert (done.answers, done.no_citations, done.empty, done.refused) == (5, 1, 1, 1)
+    columns = ["system", "query_id", "run", "outcome", "text", "usage", "reason"]
     mine, theirs = (s.load("answers")[columns].sort_values(columns[:3]) for s in (study, other))
-    assert mine.values.tolist() == theirs.values.tolist()
+    assert mine.astype(str).values.tolist() == theirs.astype(str).values.tolist()
     keys = ["system", "query_id", "run", "rank"]
     mine, theirs = (s.load("citations").sort_values(keys) for s in (study, other))
     assert mine.astype(str).values.tolist() == theirs.astype(str).values.tolist()

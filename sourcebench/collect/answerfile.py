@@ -14,7 +14,7 @@ from sourcebench.collect.listing import addresses, listed_sources, says_places, 
 from sourcebench.collect.replies import Answer, Citation, Reply
 from sourcebench.collect.rowfile import Fault, Row, read_rows
 from sourcebench.engines.addresses import cited_url, source_key
-from sourcebench.engines.mentions import Source, cited, written
+from sourcebench.engines.mentions import Source, cited, obj, written
 from sourcebench.intext import cited_in_text, glued_markers
 from sourcebench.records import ANSWER_OUTCOMES
 
@@ -32,6 +32,7 @@ COLUMNS = {
     "outcome": ("outcome",),
     "reason": ("reason",),
     "model": ("model",),
+    "usage": ("usage",),
     "asked_at": ("asked_at",),
     "category": ("category", "query_type"),
     "dataset": ("dataset",),
@@ -287,6 +288,7 @@ def _written_reply(group: Sequence[Row], rules: Rules, found: AnswerFile) -> Rep
         without_address=nameless,
         extra={"listed": [s.url for row in group for s in addresses(row, [])]},
         model=first.text("model"),
+        usage=obj(first.values.get("usage")) or None,
         reason="; ".join(filter(None, (first.text("reason"), *aside))),
     )
 

@@ -78,6 +78,9 @@ def _run_row(number: int, record: Mapping, run: Mapping, place: int) -> Row:
             "answer": run.get("response_text"),
             "found": run.get("cited_sources") or [],
             "raw": run.get("raw_response"),
+            "usage": run.get("usage"),
+            "outcome": run.get("outcome"),
+            "reason": run.get("reason"),
         },
     )
 
@@ -174,8 +177,9 @@ def public_collection(study: Study, system: str, *, scores: bool = False) -> lis
     Returns
     -------
     list of dict
-        One record a query, in the order of the table `queries`; `cited_sources` also says title and
-        place of each citation, which the public code leaves aside.
+        One record a query, in the order of the table `queries`, with the raw reply where the study
+        collected it. `cited_sources` also says title and place of each citation, and a run that is
+        no answer its `outcome` and `reason`; the public code leaves these aside.
 
     Raises
     ------
@@ -189,10 +193,11 @@ def public_collection(study: Study, system: str, *, scores: bool = False) -> lis
     for row in _plain_rows(study.load("citations"), system):
         cited.setdefault((row["query_id"], row["run"]), []).append(row)
     sources = _aggregated(study, system) if scores else {}
+    raw = _raw_replies(study, system)
     records = []
     for query in study.load("queries").itertuples():
         runs = [
-            _public_run(query, row, cited.get((row["query_id"], row["run"]), []))
+            _public_run(query, row, cited.get((row["query_id"], row["run"]), []), raw)
             for row in answers
             if row["query_id"] == query.query_id
         ]
@@ -215,15 +220,34 @@ def _plain_rows(frame, system: str) -> list[dict[str, Any]]:
     return mine.astype(object).where(mine.notna(), None).to_dict(orient="records")
 
 
-def _public_run(query, answer: Mapping, cited: Sequence[Mapping]) -> dict[str, Any]:
+def _raw_replies(study: Study, system: str) -> dict[tuple[str, int], Any]:
+    """Return what a system sent for each answer: its reply, or all exchanges where there were several."""
+    from sourcebench.collect.recorded import recorded
+
+    if "engine" not in study.settings.systems.get(system, {}):
+        return {}
+    replies = {}
+    for key, (_, record) in recorded(study, system).items():
+        exchanges = record.get("exchanges", [])
+        body = exchanges[0].get("body") if len(exchanges) == 1 else None
+        if exchanges:
+            replies[key] = {"exchanges": exchanges} if body is None else body
+    return replies
+
+
+def _public_run(
+    query, answer: Mapping, cited: Sequence[Mapping], raw: Mapping[tuple[str, int], Any]
+) -> dict[str, Any]:
     """Return one run as their files write it."""
+    told = ("outcome", "reason") if answer["outcome"] in ("refused", "failed") else ()
     return {
+        **{name: answer[name] for name in told},
         "query_id": query.query_id,
         "query_text": query.text,
         "ai_model_name": answer["system"],
         "query_order": int(answer["run"]),
         "response_text": answer["text"] or "",
-        "raw_response": None,
+        "raw_response": raw.get((query.query_id, int(answer["run"]))),
         "cited_sources": [_public_citation(row) for row in cited],
         "search_results": [],
         "search_results_rank": {},

@@ -210,7 +210,7 @@ def answer_url_bundle(
             "query_id": record["query_id"],
             "answer_text": chosen["response_text"] if chosen else "",
             "cited_urls": [url for url in urls if url_fault(url) is None],
-            "raw_response": None,
+            "raw_response": chosen["raw_response"] if chosen else None,
         }
         why = _run_faults(0, entry)
         if why:
