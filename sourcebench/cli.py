@@ -156,7 +156,10 @@ def check(study: Path, figures, build) -> None:
     help="Keep broken addresses as citations not fetched, repeated answers as runs.",
 )
 @click.option(
-    "--field", "fields", multiple=True, help="Where a column is in a log: answer=path.to.it."
+    "--glued-markers", is_flag=True, help="Read digits after words as markers (said14 for [1][4])."
+)
+@click.option(
+    "--field", "fields", multiple=True, help="Where a column is in the file: answer=path.to.it."
 )
 @click.option("--check", is_flag=True, help="Only say, row by row, what is wrong with the file.")
 @clear_errors
@@ -167,6 +170,10 @@ def import_(answers: Path, study: Path, base, title, check: bool, replace: bool,
 
     if base is not None and (study / "study.toml").exists():
         raise click.ClickException(f"{study} is a study already; leave out --from to add to it")
+    if base is None and not (study / "study.toml").exists():
+        raise click.ClickException(
+            f"{study}: no study here; make an empty one: sourcebench new {study} --template own"
+        )
     opened = Study(study if base is None else base)
     given = _reading(**options)
     faults = check_answers(answers, study=opened, **given) if check else []
@@ -194,7 +201,7 @@ def _must_be_importable(faults: list, path: Path) -> None:
 
 
 def _reading(
-    system, add_queries: bool, category, keep_broken: bool, fields: tuple[str, ...]
+    system, add_queries: bool, category, keep_broken: bool, glued_markers: bool, fields
 ) -> dict:
     """Return how an import reads its file."""
     from sourcebench.collect.answerfile import Rules
@@ -206,7 +213,10 @@ def _reading(
         "system": system,
         "unknown_queries": "add" if add_queries else "refuse",
         "category": category,
-        "rules": Rules(broken="keep" if keep_broken else "refuse"),
+        "rules": Rules(
+            broken="keep" if keep_broken else "refuse",
+            glued="markers" if glued_markers else "no",
+        ),
         "fields": dict(field.split("=", 1) for field in fields) or None,
     }
 

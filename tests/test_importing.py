@@ -234,7 +234,7 @@ def test_answers_copied_from_a_screen(study, tmp_path):
     first = citations[citations["system"] == "p"]
     assert list(first["title"]) == ["Page 1", "Page 2", "Page 3", "Page 4"]
     assert first["start"].isna().all()
-    assert done.notes == ("digits after words may be markers: row 1: 23, 14, 12",)
+    assert done.notes == ("digits after words may be markers (--glued-markers): row 1: 23, 14, 12",)
     assert (citations["system"] == "c").sum() == 1
     assert (citations["system"] == "g").sum() == 1
     reasons = study.load("answers").set_index("system")["reason"]

@@ -124,3 +124,18 @@ def test_pages_that_fit_nothing_are_said(run, tmp_path):
     done = CliRunner().invoke(main, ["fetch", "mine", "--pages", "pages"])
     assert done.exit_code == 1
     assert "nothing here fits a cited page" in done.output
+
+
+def test_an_import_without_a_study_says_how_to_make_one(tmp_path, monkeypatch):
+    """The command that makes an empty study is in the error, and works."""
+    monkeypatch.chdir(tmp_path)
+    row = {"id": 1, "engine": "b", "question": "Q?", "answer": "The fare rose14.", "search_results": [{"url": f"https://a.example/{n}"} for n in range(4)]}  # fmt: skip
+    Path("a.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    words = ["import", "a.jsonl", "--study", "x", "--add-queries", "--category", "general"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1
+    command = done.output.strip().rpartition("sourcebench ")[2]
+    assert CliRunner().invoke(main, command.split()).exit_code == 0
+    assert "digits after words may be markers" in CliRunner().invoke(main, words).stdout
+    assert CliRunner().invoke(main, [*words, "--replace", "--glued-markers"]).exit_code == 0
+    assert set(Study("x").load("citations")["cited_text"].dropna()) == {"14"}

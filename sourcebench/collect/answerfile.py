@@ -237,7 +237,7 @@ def _note_glued(found: AnswerFile) -> None:
         shown = [f"row {row}: {digits}" for row, digits in sorted(found.glued.items())[:3]]
         more = len(found.glued) - len(shown)
         said = "; ".join(shown) + (f"; and {more} more rows" if more else "")
-        found.notes.append(f"digits after words may be markers: {said}")
+        found.notes.append(f"digits after words may be markers (--glued-markers): {said}")
 
 
 def _answer(system: str, run: int, group: Sequence[Row], rules: Rules, found: AnswerFile) -> Answer:
