@@ -155,6 +155,7 @@ def check(study: Path, figures, build) -> None:
     is_flag=True,
     help="Keep broken addresses as citations not fetched, repeated answers as runs.",
 )
+@click.option("--engine", help="Engine that raw replies come from, where it can't be told.")
 @click.option(
     "--glued-markers", is_flag=True, help="Read digits after words as markers (said14 for [1][4])."
 )
@@ -201,11 +202,14 @@ def _must_be_importable(faults: list, path: Path) -> None:
 
 
 def _reading(
-    system, add_queries: bool, category, keep_broken: bool, glued_markers: bool, fields
+    system, add_queries: bool, category, keep_broken: bool, engine, glued_markers: bool, fields
 ) -> dict:
     """Return how an import reads its file."""
     from sourcebench.collect.answerfile import Rules
+    from sourcebench.engines import READ
 
+    if engine is not None and engine not in READ:
+        raise click.ClickException(f"--engine {engine}: engines are {', '.join(READ)}")
     for field in fields:
         if "=" not in field:
             raise click.ClickException(f"--field {field}: must be column=path.to.it")
@@ -216,6 +220,7 @@ def _reading(
         "rules": Rules(
             broken="keep" if keep_broken else "refuse",
             glued="markers" if glued_markers else "no",
+            engine=engine,
         ),
         "fields": dict(field.split("=", 1) for field in fields) or None,
     }

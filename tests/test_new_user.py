@@ -139,3 +139,14 @@ def test_an_import_without_a_study_says_how_to_make_one(tmp_path, monkeypatch):
     assert "digits after words may be markers" in CliRunner().invoke(main, words).stdout
     assert CliRunner().invoke(main, [*words, "--replace", "--glued-markers"]).exit_code == 0
     assert set(Study("x").load("citations")["cited_text"].dropna()) == {"14"}
+
+
+def test_a_raw_reply_of_no_known_shape_needs_its_engine(run):
+    """The error names the flag, the flag reads the reply, and a wrong name is told."""
+    run("new", "x", "--template", "own", "--queries", "q.csv")
+    Path("mine").mkdir()
+    Path("mine/q001.json").write_text('{"detail": "Unauthorized"}', encoding="utf-8")
+    words = ["import", "mine", "--study", "x"]
+    assert "--engine" in CliRunner().invoke(main, words).output
+    assert "engines are openai" in CliRunner().invoke(main, [*words, "--engine", "bing"]).output
+    assert run(*words, "--engine", "tavily").startswith("mine: 1 answers, 0 citations; 0 answers without a source, 0 empty, 1 failed")  # fmt: skip

@@ -21,7 +21,7 @@ def parse_any(raw: Any, *, engine: str | None = None) -> Reply:
     """
     name = engine or engine_of(raw)
     if name is None:
-        raise ValueError("not a reply of a known engine; name the engine")
+        raise ValueError("not a reply of a known engine; name the engine (--engine)")
     return import_module(f"sourcebench.engines.{name}").parse(raw)
 
 
