@@ -19,7 +19,7 @@ from sourcebench.engines.mentions import (
     whole,
 )
 from sourcebench.engines.streams import whole_reply
-from sourcebench.engines.wire import Exchange, Http, decode, opened, send
+from sourcebench.engines.wire import Exchange, Http, decode, opened, post
 
 URL = "https://api.anthropic.com/v1"
 VERSION = "2023-06-01"
@@ -48,14 +48,14 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
             "tools": [tool],
         }
         exchanges.append(
-            send(
+            post(
                 http,
-                "POST",
-                settings.get("base_url", URL) + "/messages",
-                json=body | dict(settings.get("options", {})),
+                settings,
+                URL,
+                "/messages",
+                body,
                 headers={"x-api-key": key, "anthropic-version": VERSION},
                 key=key,
-                timeout=settings.get("timeout", 300),
             )
         )
         turn = _message(exchanges[-1])

@@ -20,7 +20,7 @@ from sourcebench.engines.mentions import (
     written,
 )
 from sourcebench.engines.streams import whole_reply
-from sourcebench.engines.wire import Exchange, Http, Opened, bearer, opened, send
+from sourcebench.engines.wire import Exchange, Http, Opened, bearer, opened, post
 from sourcebench.intext import cited_in_text
 
 KEYS: tuple[str, ...] = ()
@@ -42,16 +42,17 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: Any) -> tup
         "model": settings["model"],
         "messages": [*before, {"role": "user", "content": query}],
     }
-    exchange = send(
-        http,
-        "POST",
-        settings["base_url"].rstrip("/") + "/chat/completions",
-        json=body | dict(settings.get("options", {})),
-        headers=bearer(secret) if secret else None,
-        key=secret,
-        timeout=settings.get("timeout", 300),
+    return (
+        post(
+            http,
+            settings,
+            "",
+            "/chat/completions",
+            body,
+            headers=bearer(secret) if secret else None,
+            key=secret,
+        ),
     )
-    return (exchange,)
 
 
 def parse(raw: Any) -> Reply:

@@ -20,7 +20,7 @@ from sourcebench.engines.mentions import (
     text_links,
     text_of,
 )
-from sourcebench.engines.wire import Exchange, Http, Opened, bearer, decode, opened, send
+from sourcebench.engines.wire import Exchange, Http, Opened, bearer, decode, opened, post
 
 URL = "https://api.deepseek.com"
 KEYS = ("DEEPSEEK_API_KEY",)
@@ -68,15 +68,7 @@ def ask(
         prompt = _PROMPT.format(pages=_pages(exchanges[-1]), query=query)
     body = {"model": settings["model"], "messages": [{"role": "user", "content": prompt}]}
     exchanges.append(
-        send(
-            http,
-            "POST",
-            settings.get("base_url", URL) + "/chat/completions",
-            json=body | dict(settings.get("options", {})),
-            headers=bearer(own_key),
-            key=own_key,
-            timeout=settings.get("timeout", 300),
-        )
+        post(http, settings, URL, "/chat/completions", body, headers=bearer(own_key), key=own_key)
     )
     return tuple(exchanges)
 

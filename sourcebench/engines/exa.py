@@ -10,7 +10,7 @@ from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, answered, items, obj, searched, text_of
 from sourcebench.engines.tavily import contents
-from sourcebench.engines.wire import Exchange, Http, opened, send
+from sourcebench.engines.wire import Exchange, Http, opened, post
 
 URL = "https://api.exa.ai"
 KEYS = ("EXA_API_KEY",)
@@ -26,16 +26,9 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
     body = {"query": query}
     if api == "search":
         body |= {"numResults": settings.get("max_results", 10)}
-    exchange = send(
-        http,
-        "POST",
-        f"{settings.get('base_url', URL)}/{api}",
-        json=body | dict(settings.get("options", {})),
-        headers={"x-api-key": key},
-        key=key,
-        timeout=settings.get("timeout", 120),
+    return (
+        post(http, settings, URL, f"/{api}", body, headers={"x-api-key": key}, key=key, wait=120),
     )
-    return (exchange,)
 
 
 def parse(raw: Any) -> Reply:

@@ -24,7 +24,7 @@ from sourcebench.engines.mentions import (
     whole,
 )
 from sourcebench.engines.streams import whole_reply
-from sourcebench.engines.wire import EngineError, Exchange, Http, Opened, opened, send
+from sourcebench.engines.wire import EngineError, Exchange, Http, Opened, opened, post, send
 
 URL = "https://generativelanguage.googleapis.com/v1beta"
 REDIRECTOR = "vertexaisearch.cloud.google.com"
@@ -44,14 +44,14 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
         "contents": [{"role": "user", "parts": [{"text": query}]}],
         "tools": [{"google_search": {}}],
     }
-    exchange = send(
+    exchange = post(
         http,
-        "POST",
-        f"{settings.get('base_url', URL)}/models/{settings['model']}:{method}",
-        json=body | dict(settings.get("options", {})),
+        settings,
+        URL,
+        f"/models/{settings['model']}:{method}",
+        body,
         headers={"x-goog-api-key": key},
         key=key,
-        timeout=settings.get("timeout", 300),
     )
     if exchange.status >= 400 or not settings.get("resolve", True):
         return (exchange,)

@@ -8,7 +8,7 @@ from typing import Any
 from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, items, obj, searched, text_of
-from sourcebench.engines.wire import Exchange, Http, bearer, opened, send
+from sourcebench.engines.wire import Exchange, Http, bearer, opened, post
 
 URL = "https://app.gensee.ai/api"
 KEYS = ("GENSEE_API_KEY",)
@@ -25,16 +25,7 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
         "max_results": settings.get("max_results", 10),
         "mode": settings.get("mode", "evidence"),
     }
-    exchange = send(
-        http,
-        "POST",
-        settings.get("base_url", URL) + "/search",
-        json=body | dict(settings.get("options", {})),
-        headers=bearer(key),
-        key=key,
-        timeout=settings.get("timeout", 120),
-    )
-    return (exchange,)
+    return (post(http, settings, URL, "/search", body, headers=bearer(key), key=key, wait=120),)
 
 
 def parse(raw: Any) -> Reply:

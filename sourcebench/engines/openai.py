@@ -7,7 +7,7 @@ from typing import Any
 
 from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat, responses
-from sourcebench.engines.wire import Exchange, Http, bearer, send
+from sourcebench.engines.wire import Exchange, Http, bearer, post
 
 URL = "https://api.openai.com/v1"
 KEYS = ("OPENAI_API_KEY",)
@@ -19,7 +19,6 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
     Settings: `model`; `api` ("responses", or "chat" for the search models); `options`, further
     fields of the request (`stream = true` too); `base_url`; `timeout` in seconds.
     """
-    options = dict(settings.get("options", {}))
     if settings.get("api", "responses") == "chat":
         path = "/chat/completions"
         body = {
@@ -35,16 +34,7 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
             "tools": [{"type": "web_search"}],
             "include": ["web_search_call.action.sources"],
         }
-    exchange = send(
-        http,
-        "POST",
-        settings.get("base_url", URL) + path,
-        json=body | options,
-        headers=bearer(key),
-        key=key,
-        timeout=settings.get("timeout", 300),
-    )
-    return (exchange,)
+    return (post(http, settings, URL, path, body, headers=bearer(key), key=key),)
 
 
 def parse(raw: Any) -> Reply:

@@ -9,7 +9,7 @@ from sourcebench.collect.replies import Reply
 from sourcebench.engines import chat, responses
 from sourcebench.engines.markers import marked
 from sourcebench.engines.mentions import Source, answered, obj, places, text_links, text_of
-from sourcebench.engines.wire import Exchange, Http, bearer, send
+from sourcebench.engines.wire import Exchange, Http, bearer, post
 
 URL = "https://api.perplexity.ai"
 KEYS = ("PERPLEXITY_API_KEY",)
@@ -27,16 +27,7 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
     else:
         path = "/chat/completions"
         body = {"model": settings["model"], "messages": [{"role": "user", "content": query}]}
-    exchange = send(
-        http,
-        "POST",
-        settings.get("base_url", URL) + path,
-        json=body | dict(settings.get("options", {})),
-        headers=bearer(key),
-        key=key,
-        timeout=settings.get("timeout", 300),
-    )
-    return (exchange,)
+    return (post(http, settings, URL, path, body, headers=bearer(key), key=key),)
 
 
 def parse(raw: Any) -> Reply:

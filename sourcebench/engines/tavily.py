@@ -8,7 +8,7 @@ from typing import Any
 from sourcebench.collect.replies import Reply
 from sourcebench.engines.faults import fault_reply
 from sourcebench.engines.mentions import Source, items, obj, said, searched, text_of
-from sourcebench.engines.wire import Exchange, Http, bearer, opened, send
+from sourcebench.engines.wire import Exchange, Http, bearer, opened, post
 
 URL = "https://api.tavily.com"
 KEYS = ("TAVILY_API_KEY",)
@@ -20,17 +20,18 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
     Settings: `max_results`; `options`, further fields of the request (`include_answer`,
     `search_depth`, `topic`); `base_url`; `timeout` in seconds.
     """
-    exchange = send(
-        http,
-        "POST",
-        settings.get("base_url", URL) + "/search",
-        json={"query": query, "max_results": settings.get("max_results", 10)}
-        | dict(settings.get("options", {})),
-        headers=bearer(key),
-        key=key,
-        timeout=settings.get("timeout", 60),
+    return (
+        post(
+            http,
+            settings,
+            URL,
+            "/search",
+            {"query": query, "max_results": settings.get("max_results", 10)},
+            headers=bearer(key),
+            key=key,
+            wait=60,
+        ),
     )
-    return (exchange,)
 
 
 def parse(raw: Any) -> Reply:

@@ -128,6 +128,41 @@ def send(
     return Exchange(method, url, json if json is not None else params or {}, status, body, kept)
 
 
+def post(
+    http: Http,
+    settings: Mapping[str, Any],
+    base: str,
+    path: str,
+    body: Mapping[str, Any],
+    *,
+    headers: Mapping[str, str] | None,
+    key: str,
+    wait: float = 300,
+) -> Exchange:
+    """Post a request as JSON, with what a system's settings add or replace.
+
+    Parameters
+    ----------
+    settings
+        `base_url` in place of `base`, `options` as further fields, `timeout` in place of `wait`.
+    base, path
+        Address of the engine, and of its interface.
+    body, headers, key
+        As `send` takes them.
+    wait
+        Seconds until the reply has to be there whole.
+    """
+    return send(
+        http,
+        "POST",
+        settings.get("base_url", base).rstrip("/") + path,
+        json={**body, **settings.get("options", {})},
+        headers=headers,
+        key=key,
+        timeout=settings.get("timeout", wait),
+    )
+
+
 @contextmanager
 def _hushed(key: str) -> Iterator[None]:
     """Keep the key, which may stand in an address, out of the log of the HTTP library."""

@@ -23,7 +23,7 @@ from sourcebench.engines.mentions import (
     tokens,
     whole,
 )
-from sourcebench.engines.wire import Exchange, Http, bearer, opened, send
+from sourcebench.engines.wire import Exchange, Http, bearer, opened, post
 
 URL = "https://api.x.ai/v1"
 KEYS = ("XAI_API_KEY",)
@@ -40,16 +40,7 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
         "input": [{"role": "user", "content": query}],
         "tools": list(settings.get("tools", [{"type": "web_search"}])),
     }
-    exchange = send(
-        http,
-        "POST",
-        settings.get("base_url", URL) + "/responses",
-        json=body | dict(settings.get("options", {})),
-        headers=bearer(key),
-        key=key,
-        timeout=settings.get("timeout", 300),
-    )
-    return (exchange,)
+    return (post(http, settings, URL, "/responses", body, headers=bearer(key), key=key),)
 
 
 def parse(raw: Any) -> Reply:
