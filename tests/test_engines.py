@@ -475,6 +475,28 @@ def test_gaps_in_lists_keep_their_places(case):
     assert reply.without_address == nameless
 
 
+BROKEN_OFF = {
+    "chat": ("openai", [{"choices": [{"delta": {"content": "@"}}]}, {"error": {"message": "gone", "code": 502}}]),
+    "perplexity": ("perplexity", [{"choices": [{"delta": {"content": "@"}}]}, {"error": {"message": "gone"}}]),
+    "a choice": ("openrouter", {"choices": [{"error": {"message": "gone"}, "message": {"content": "@"}}]}),
+    "gemini": ("gemini", [{"candidates": [{"content": {"parts": [{"text": "@"}]}}]}, {"error": {"message": "gone"}}]),
+    "responses": ("openai", [{"type": "response.output_text.delta", "delta": "@"}, {"type": "error", "message": "gone"}]),
+    "anthropic": ("anthropic", [{"type": "message_start", "message": {}}, {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "@"}}, {"type": "error", "error": {"message": "gone"}}]),
+    "exa": ("exa", [{"choices": [{"delta": {"content": "@"}}], "citations": "null"}, {"error": "gone"}]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN_OFF)
+def test_an_error_in_the_middle_of_a_stream(case):
+    """With no text before it the request has failed, and the reason stands; text that came is kept."""
+    engine, value = BROKEN_OFF[case]
+    parse = import_module(f"sourcebench.engines.{engine}").parse
+    nothing, half = (parse(json.loads(json.dumps(value).replace("@", t))) for t in ("", "Half"))
+    assert (nothing.outcome, nothing.text) == ("failed", "")
+    assert nothing.reason.endswith("gone")
+    assert half.text == "Half"
+
+
 ERRORS = {
     "mistral": ("mistral", {"object": "error", "message": "Rate limit", "type": "x", "code": 429}, "Rate limit"),
     "cohere": ("cohere", {"message": "invalid api token"}, "invalid api token"),

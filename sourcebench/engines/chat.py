@@ -7,7 +7,7 @@ from typing import Any
 
 from sourcebench.collect.replies import Reply
 from sourcebench.engines.anchors import anchored
-from sourcebench.engines.faults import fault_reply
+from sourcebench.engines.faults import fault_message, fault_reply
 from sourcebench.engines.mentions import (
     Source,
     answered,
@@ -24,6 +24,7 @@ from sourcebench.engines.wire import Exchange, Http, Opened, bearer, opened, pos
 from sourcebench.intext import cited_in_text
 
 KEYS: tuple[str, ...] = ()
+_BROKEN_OFF = ("error", "insufficient_system_resource")  # reasons for an end that is none
 PROMPT = (
     "Answer the question. After each claim, cite the web page that it rests on as a Markdown link "
     "with its full address: [title](https://...)."
@@ -135,8 +136,11 @@ def known(value: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 def _status(value: Mapping[str, Any], text: str) -> tuple[str, str]:
     """Return the status of a completion and the reason behind it."""
-    choices = items(value.get("choices"))
-    finish = text_of(choices[0].get("finish_reason")) if choices else ""
+    choice = next(iter(items(value.get("choices"))), {})
+    finish = text_of(choice.get("finish_reason"))
+    if value.get("error") or choice.get("error") or finish in _BROKEN_OFF:
+        said = fault_message(value) or fault_message(choice) or finish
+        return ("incomplete" if text else "error"), said
     refusal = text_of(message_of(value).get("refusal"))
     if refusal and not text:
         return "refused", refusal

@@ -34,9 +34,10 @@ def ask(query: str, *, settings: Mapping[str, Any], http: Http, key: str) -> tup
 def parse(raw: Any) -> Reply:
     """Read a search, an answer (whole or streamed), or a deep search."""
     reply = opened(raw)
-    if isinstance(reply.value, list):
-        return _parse_stream(items(reply.value))
     fault = fault_reply(reply)
+    if isinstance(reply.value, list):
+        streamed = _parse_stream(items(reply.value))
+        return fault if fault and not streamed.text else streamed
     if fault:
         return fault
     value = obj(reply.value)

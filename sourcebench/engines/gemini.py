@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from sourcebench.collect.replies import Reply
 from sourcebench.engines.anchors import from_utf8
-from sourcebench.engines.faults import fault_reply
+from sourcebench.engines.faults import fault_message, fault_reply
 from sourcebench.engines.mentions import (
     Source,
     answered,
@@ -118,6 +118,8 @@ def _parse_candidate(value: dict, candidate: dict, targets: Mapping[str, str]) -
         warnings += ["text_links"] if mentions else []
     finish = text_of(_get(candidate, "finishReason"))
     status, reason = _status(finish, text)
+    if value.get("error"):
+        status, reason = "incomplete" if text else "error", fault_message(value)
     return answered(
         text,
         mentions,
