@@ -89,8 +89,17 @@ def test_everything_is_counted(two):
         "failed": 2,
     }
     row = sb.citations_table(two).data.set_index("system").loc["a"]
-    counts = ["listed", "without_address", "malformed", "citations", "pages", "works", "sites"]
-    assert row[counts].tolist() == [6, 1, 1, 3, 3, 3, 2]
+    counts = [
+        "listed",
+        "without_address",
+        "malformed",
+        "not_cited",
+        "citations",
+        "pages",
+        "works",
+        "sites",
+    ]
+    assert row[counts].tolist() == [6, 1, 1, 1, 3, 3, 3, 2]
     assert (row["top_sites"], row["top_counts"]) == ("example.org example.com", "2 1")
     assert row["citations_an_answer"] == pytest.approx(3 / 4)
     assert row["citations_an_answer_n"] == 4

@@ -2,7 +2,9 @@
 
 import threading
 
-from sourcebench.pipeline import alone
+from studies import tiny_study
+
+from sourcebench.pipeline import alone, prepare
 
 
 def test_a_second_build_waits_for_the_first(tmp_path):
@@ -22,3 +24,15 @@ def test_a_second_build_waits_for_the_first(tmp_path):
     thread.join()
     assert order == ["first", "second"]
     assert said == [f"{tmp_path / 'b'}: another process is building here; waiting for it to end"]
+
+
+def test_an_offline_run_does_not_stand_for_one_with_a_network(tmp_path):
+    """Offline, pages that are not there are gaps; the record says so, and only offline is it enough."""
+    study, build, said = tiny_study(tmp_path / "s"), tmp_path / "b", []
+    for table in ("packets", "citations"):
+        study.path(table).unlink()
+    prepare(study.folder, build, offline=True, say=said.append)
+    prepare(study.folder, build, offline=True, say=said.append)
+    assert said[-1] == f"stages of {study.folder} are up to date"
+    prepare(study.folder, build, say=said.append)
+    assert said[-1].startswith("measure: ")

@@ -72,7 +72,7 @@ def recorded_answers(study: Study) -> pd.DataFrame:
 def citations_table(study: Study) -> PaperTable:
     """Return how much each system cites: sources, citations an answer, pages, sites."""
     name, title, labels = "table-13-citations", f"Sources cited: {study.label}", labels_of(study)
-    columns = ("Listed", "No address", "Malformed", "Citations", "An answer", "Without, %", "Pages", "Works", "Sites", "Top sites, %", f"Top {TOP}, %")  # fmt: skip
+    columns = ("Listed", "No address", "Malformed", "Not cited", "Citations", "An answer", "Without, %", "Pages", "Works", "Sites", "Top sites, %", f"Top {TOP}, %")  # fmt: skip
     if not labels:
         return not_measured(name, title, ("System", *columns), "no answers")
     answers, cited, queries = recorded_answers(study), cited_sources(study), study.load("queries")
@@ -91,6 +91,7 @@ def citations_table(study: Study) -> PaperTable:
         shown.append([label, *_shown(row, estimates)])
     note = (
         "Listed: sources as the reply lists them, repeats included. Malformed: no web address. "
+        "Not cited: repeats in one answer, and sources found that an answer which names others does not name. "
         "Citations: different pages of an answer, spellings of one address and resolved redirect "
         "links taken together. An answer: mean over all answers but failed requests, so that a refusal or an "
         "answer without a source counts as none; without: share of these that cite nothing. "
@@ -136,7 +137,7 @@ def source_counts(answers: pd.DataFrame, cited: pd.DataFrame) -> dict[str, objec
     Returns
     -------
     dict
-        listed, without_address, malformed, citations, pages, works, sites; top_sites and
+        listed, without_address, malformed, not_cited (the rest), citations, pages, works, sites; top_sites and
         top_counts, the ten sites with most citations, most first; top_share, their share.
     """
     good = cited[cited["fault"].isna()].drop_duplicates([*KEY, "page"])
@@ -145,10 +146,13 @@ def source_counts(answers: pd.DataFrame, cited: pd.DataFrame) -> dict[str, objec
     told = answers[LISTED].sum().astype(int)
     counts = good["site"].value_counts().reset_index()
     counts = counts.sort_values(["count", "site"], ascending=[False, True]).head(TOP)
+    listed = int(told["listed"]) + len(pd.concat([good, broken]).merge(uncounted, on=KEY))
+    malformed = int(told["malformed"]) + len(broken.merge(uncounted, on=KEY))
     return {
-        "listed": int(told["listed"]) + len(pd.concat([good, broken]).merge(uncounted, on=KEY)),
+        "listed": listed,
         "without_address": int(told["without_address"]),
-        "malformed": int(told["malformed"]) + len(broken.merge(uncounted, on=KEY)),
+        "malformed": malformed,
+        "not_cited": listed - int(told["without_address"]) - malformed - len(good),
         "citations": len(good),
         **{f"{level}s": good[level].nunique() for level in LEVELS},
         "top_sites": " ".join(counts["site"]),
@@ -169,7 +173,7 @@ def _citations_an_answer(answers: pd.DataFrame, cited: pd.DataFrame) -> pd.DataF
 
 def _shown(row: dict[str, object], estimates: dict[str, Estimate]) -> Iterable[str]:
     """Return the cells of a system as a reader sees them."""
-    yield from (f"{row[name]:,}" for name in ("listed", "without_address", "malformed", "citations"))  # fmt: skip
+    yield from (f"{row[name]:,}" for name in ("listed", "without_address", "malformed", "not_cited", "citations"))  # fmt: skip
     yield estimate_cell(estimates["citations_an_answer"], 2)
     yield estimate_cell(_percent(estimates["without"]), 1)
     yield from (f"{row[f'{level}s']:,}" for level in LEVELS)
