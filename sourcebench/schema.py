@@ -128,6 +128,7 @@ TABLES: dict[str, Table] = {
             Column("listed", "integer", "sources that the reply lists, repeats included", low=0),
             Column("without_address", "integer", "of those, how many name no address", low=0),
             Column("malformed", "integer", "of those, how many name what is no web address", low=0),
+            Column("unlisted", "integer", "sources beside the list that the text cites", low=0),
         ),
         ("system", "query_id", "run"),
         {"query_id": "queries"},

@@ -106,6 +106,18 @@ def test_everything_is_counted(two):
     assert row["without"] == pytest.approx(2 / 4)
 
 
+def test_what_is_listed_adds_up(tmp_path):
+    """Listed and in-text sources are cited, found only, repeated, malformed or without an address."""
+    row = {"id": 1, "question": "Q", "answer": "See https://a.example/ and https://z.example/.", "search_results": [{"url": u} for u in ("https://a.example/", "https://a.example/", "https://b.example/", "", "none")]}  # fmt: skip
+    folder = recordings(tmp_path, {"a": [row, row | {"question": "R", "id": 2}]})
+    new_study(tmp_path / "study", template="own")
+    study = Study(tmp_path / "study")
+    import_answers(study, folder, **KEEP)
+    n = sb.citations_table(study).data.iloc[0]
+    names = ["listed", "without_address", "malformed", "not_cited", "unlisted", "citations"]
+    assert n[names].tolist() == [10, 2, 2, 4, 2, 4]
+
+
 def test_overlap_by_hand(two):
     """The same page under two spellings is one; a query for which one cites nothing is left out."""
     means = shared_means(two).set_index("level")

@@ -81,6 +81,7 @@ def test_five_commands_lead_to_a_row_of_the_leaderboard(run):
     ("words", "said"),
     [
         (("--model", "m"), "--model without --endpoint"),
+        (("--endpoint", "http://localhost/v1"), "--endpoint without --model"),
         (("--endpoint", "localhost:11434", "--model", "m"), "base_url must be an http"),
         (("--judge-model", "m"), "--judge-model without --endpoint or --judge-endpoint"),
         (("--endpoint", "http://far.example/v1", "--model", "m", "--key", "MY_API_KEY"), "a key is only sent over https"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sourcebench.collect.listing import url_fault
 from sourcebench.collect.replies import Answer, Citation, Reply
+from sourcebench.engines.addresses import cited_url, source_key
 
 if TYPE_CHECKING:
     from sourcebench.study import Study
@@ -36,12 +37,14 @@ def answer_row(answer: Answer) -> dict[str, Any]:
 
 def _listed(reply: Reply) -> dict[str, int]:
     """Count the sources of a reply: as its recording lists them, else each source once."""
-    urls = [url for url in reply.extra.get("listed", ()) if url]
-    urls = urls or list({citation.rank: citation.url for citation in reply.citations}.values())
+    cited = list({citation.rank: citation.url for citation in reply.citations}.values())
+    urls = [url for url in reply.extra.get("listed", ()) if url] or cited
+    keys = {source_key(cited_url(url)) for url in urls}
     return {
         "listed": len(urls) + reply.without_address,
         "without_address": reply.without_address,
         "malformed": sum(url_fault(url) is not None for url in urls),
+        "unlisted": sum(source_key(url) not in keys for url in cited),
     }
 
 

@@ -108,6 +108,10 @@ def new_study(
         If the folder is not empty, a name is not known, or the queries can't be read.
     """
     folder = Path(folder)
+    if endpoint is not None and model is None and judge_model is None:
+        raise StudyError(
+            "--endpoint without --model; name the model to ask there, or --judge-model"
+        )
     asked = _endpoint_system(endpoint, model, key)
     chosen = {
         name: preset(name)

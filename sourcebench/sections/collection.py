@@ -14,7 +14,7 @@ from sourcebench.statistics.intervals import Estimate, cluster_mean, count_mean
 from sourcebench.study import Study
 from sourcebench.tables import PaperTable, labels_of, not_measured
 
-LISTED = ["listed", "without_address", "malformed"]
+LISTED = ["listed", "without_address", "malformed", "unlisted"]
 KEY = ["system", "query_id", "run"]
 LEVELS = ("page", "work", "site")
 TOP = 10  # sites that the last column of the table of citations adds up
@@ -56,7 +56,7 @@ def recorded_answers(study: Study) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        system, query_id, run, outcome, listed, without_address, malformed.
+        system, query_id, run, outcome, listed, without_address, malformed, unlisted.
     """
     answers = study.load("answers")[[*KEY, "outcome", *LISTED]]
     cited = study.load("citations")[KEY].drop_duplicates()
@@ -72,7 +72,7 @@ def recorded_answers(study: Study) -> pd.DataFrame:
 def citations_table(study: Study) -> PaperTable:
     """Return how much each system cites: sources, citations an answer, pages, sites."""
     name, title, labels = "table-13-citations", f"Sources cited: {study.label}", labels_of(study)
-    columns = ("Listed", "No address", "Malformed", "Not cited", "Citations", "An answer", "Without, %", "Pages", "Works", "Sites", "Top sites, %", f"Top {TOP}, %")  # fmt: skip
+    columns = ("Listed", "No address", "Malformed", "Not cited", "In text only", "Citations", "An answer", "Without, %", "Pages", "Works", "Sites", "Top sites, %", f"Top {TOP}, %")  # fmt: skip
     if not labels:
         return not_measured(name, title, ("System", *columns), "no answers")
     answers, cited, queries = recorded_answers(study), cited_sources(study), study.load("queries")
@@ -92,6 +92,7 @@ def citations_table(study: Study) -> PaperTable:
     note = (
         "Listed: sources as the reply lists them, repeats included. Malformed: no web address. "
         "Not cited: repeats in one answer, and sources found that an answer which names others does not name. "
+        "In text only: sources that the text cites beside the list. "
         "Citations: different pages of an answer, spellings of one address and resolved redirect "
         "links taken together. An answer: mean over all answers but failed requests, so that a refusal or an "
         "answer without a source counts as none; without: share of these that cite nothing. "
@@ -137,7 +138,7 @@ def source_counts(answers: pd.DataFrame, cited: pd.DataFrame) -> dict[str, objec
     Returns
     -------
     dict
-        listed, without_address, malformed, not_cited (the rest), citations, pages, works, sites; top_sites and
+        listed, without_address, malformed, not_cited, unlisted, citations, pages, works, sites; top_sites and
         top_counts, the ten sites with most citations, most first; top_share, their share.
     """
     good = cited[cited["fault"].isna()].drop_duplicates([*KEY, "page"])
@@ -147,12 +148,14 @@ def source_counts(answers: pd.DataFrame, cited: pd.DataFrame) -> dict[str, objec
     counts = good["site"].value_counts().reset_index()
     counts = counts.sort_values(["count", "site"], ascending=[False, True]).head(TOP)
     listed = int(told["listed"]) + len(pd.concat([good, broken]).merge(uncounted, on=KEY))
+    unlisted = int(told["unlisted"])
     malformed = int(told["malformed"]) + len(broken.merge(uncounted, on=KEY))
     return {
         "listed": listed,
         "without_address": int(told["without_address"]),
         "malformed": malformed,
-        "not_cited": listed - int(told["without_address"]) - malformed - len(good),
+        "not_cited": listed + unlisted - int(told["without_address"]) - malformed - len(good),
+        "unlisted": unlisted,
         "citations": len(good),
         **{f"{level}s": good[level].nunique() for level in LEVELS},
         "top_sites": " ".join(counts["site"]),
@@ -173,7 +176,7 @@ def _citations_an_answer(answers: pd.DataFrame, cited: pd.DataFrame) -> pd.DataF
 
 def _shown(row: dict[str, object], estimates: dict[str, Estimate]) -> Iterable[str]:
     """Return the cells of a system as a reader sees them."""
-    yield from (f"{row[name]:,}" for name in ("listed", "without_address", "malformed", "not_cited", "citations"))  # fmt: skip
+    yield from (f"{row[name]:,}" for name in ("listed", "without_address", "malformed", "not_cited", "unlisted", "citations"))  # fmt: skip
     yield estimate_cell(estimates["citations_an_answer"], 2)
     yield estimate_cell(_percent(estimates["without"]), 1)
     yield from (f"{row[f'{level}s']:,}" for level in LEVELS)
