@@ -49,6 +49,7 @@ _SETTINGS = """title = "ExpertQA"
 kind = "real-pages"
 licence = "MIT"
 as_of = 2023-10-01
+verifier = "semantic"
 provenance = \"\"\"
 Questions, answers, evidence and expert labels of ExpertQA (Malaviya et al. 2024), imported. A page is
 the passages that systems quote from an address; pages that are only named have no text.\"\"\"

@@ -11,7 +11,7 @@ import numpy as np
 
 from sourcebench.intext import sentences
 from sourcebench.retrieval import BM25
-from sourcebench.support.lexis import terms
+from sourcebench.support.lexis import numbers, terms
 
 LONGEST_PAGE = 2_000_000  # characters of a page that are read
 LONGEST_SENTENCE = 600  # characters; longer lines are cut at blanks
@@ -41,6 +41,16 @@ class Passages:
     def stems(self) -> list[list[str]]:
         """Return the stems of each sentence."""
         return [terms(self.text[a:b]) for a, b in self.spans]
+
+    @cached_property
+    def numbers(self) -> set[float]:
+        """Return the numbers of the page by value."""
+        return numbers(self.text[:LONGEST_PAGE])
+
+    @cached_property
+    def lower(self) -> str:
+        """Return the page in lower case."""
+        return self.text[:LONGEST_PAGE].lower()
 
     @cached_property
     def ranking(self) -> BM25:
