@@ -30,8 +30,8 @@ from sourcebench.support.checking import (
 from sourcebench.support.expertqa import Claim, import_expertqa, read_expertqa
 from sourcebench.support.measures import response_values, statement_values
 from sourcebench.support.passages import Passages
-from sourcebench.support.rules import RulesVerifier, best_match
 from sourcebench.support.rules import Claim as Compared
+from sourcebench.support.rules import RulesVerifier, best_match
 from sourcebench.support.stage import OFFLINE
 from sourcebench.support.statements import plain_statement
 

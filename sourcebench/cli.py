@@ -158,10 +158,18 @@ def check(study: Path, figures, build) -> None:
 @click.option("--check", is_flag=True, help="Only say, row by row, what is wrong with the file.")
 @clear_errors
 def import_(answers: Path, study: Path, base, title, check: bool, replace: bool, **options) -> None:
-    """Add a file, or folder of raw replies, with answers and cited addresses to a study."""
+    """Add a file, or folder of raw replies, with answers and cited addresses to a study.
+
+    A file of ExpertQA becomes a study of its own, with statements, evidence and experts' labels; the
+    word `expertqa` in place of a file pulls its public split.
+    """
     from sourcebench.collect.importing import check_answers, import_answers
     from sourcebench.study import Study
+    from sourcebench.support.expertqa import is_expertqa
 
+    if str(answers).lower() == "expertqa" or is_expertqa(answers):
+        _import_expertqa(answers, study, check)
+        return
     if base is not None and (study / "study.toml").exists():
         raise click.ClickException(f"{study} is a study already; leave out --from to add to it")
     opened = Study(study if base is None else base)
@@ -181,6 +189,19 @@ def import_(answers: Path, study: Path, base, title, check: bool, replace: bool,
     done = import_answers(opened, answers, present="replace" if replace else "refuse", **given)
     click.echo(str(done))
     click.echo(f"next: make paper STUDY={study}")
+
+
+def _import_expertqa(file: Path, folder: Path, check: bool) -> None:
+    """Make a study of a file of ExpertQA, or of the public one."""
+    from sourcebench.pinned import pinned_file
+    from sourcebench.support.expertqa import PUBLIC, described, import_expertqa, read_expertqa
+
+    path = file if file.is_file() else pinned_file(PUBLIC)
+    if check:
+        click.echo(f"{path}: can be imported, {len(read_expertqa(path))} answers of ExpertQA")
+        return
+    click.echo(described(import_expertqa(path, folder)))
+    click.echo(f"next: make paper STUDY={folder}")
 
 
 def _must_be_importable(faults: list, path: Path) -> None:
