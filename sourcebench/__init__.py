@@ -34,6 +34,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "judges_table",
             "noise_table",
         ],
+        "sections.annotators": [
+            "corrected_sample_table",
+            "label_counts_table",
+            "labels_and_verifier_table",
+            "reliability_metrics_table",
+            "reliability_table",
+        ],
         "sections.answers": ["answer_figure", "debate_table", "reasoning_table", "slope_table"],
         "sections.audit": ["findings_table", "recomputed_table", "system_correlations_table"],
         "sections.categories": ["category_figure", "category_table"],
