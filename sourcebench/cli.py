@@ -380,6 +380,39 @@ def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -
 
 @main.command()
 @STUDY
+@click.argument("documents", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--count", default=3, show_default=True, help="Questions a document.")
+@click.option("--category", default="factual", show_default=True, help="Intent of the questions.")
+@click.option("--model", help="Language model of study.toml; by default the study's judge.")
+@clear_errors
+def questions(study: Path, documents: tuple[Path, ...], count: int, category: str, model) -> None:
+    """Have a language model write questions from documents (text, HTML, PDF); add them as queries."""
+    from sourcebench.study import Study
+    from sourcebench.support.questions import Document, add_questions
+
+    texts = [Document(path.name, _document_text(path)) for path in documents]
+    told = add_questions(Study(study), texts, count=count, category=category, model=model)
+    for one in told:
+        click.echo(str(one))
+    if not any(one.added or one.known for one in told):
+        raise click.ClickException("no question could be read from any reply")
+
+
+def _document_text(path: Path) -> str:
+    """Return the text of a document: main text of a web page or PDF, all of any other file."""
+    from sourcebench.extract import extract_page
+
+    kinds = {".html": "text/html", ".htm": "text/html", ".pdf": "application/pdf"}
+    raw, kind = path.read_bytes(), kinds.get(path.suffix.lower())
+    if kind is None:
+        return raw.decode("utf-8-sig", errors="replace")
+    return extract_page(
+        path.name, path.resolve().as_uri(), raw, headers={"Content-Type": kind}
+    ).text
+
+
+@main.command()
+@STUDY
 @clear_errors
 def score(study: Path) -> None:
     """Turn judgments into source scores."""
