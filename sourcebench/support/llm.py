@@ -22,7 +22,7 @@ from sourcebench.judge.fence import fenced, marker, plain
 from sourcebench.judge.llm import LLMJudge, Request, page_hash
 from sourcebench.judge.reading import objects_in
 from sourcebench.judge.spending import PlannedCall
-from sourcebench.records import Check, Packet
+from sourcebench.records import SUPPORT_VERDICTS, Check, Packet
 from sourcebench.support.passages import Passages, stands_in
 from sourcebench.support.reading import (
     Numbered,
@@ -37,6 +37,10 @@ BATCH = 12  # statements in one call
 _MORE_ROOM = 4  # times the output tokens, for a reply that was cut off
 _LONGEST_REPLY = 4_000  # characters of an unreadable reply that are sent back
 _GROUP = "support"
+_VERDICT = {
+    "quote": {"type": "string"},
+    "verdict": {"type": "string", "enum": list(SUPPORT_VERDICTS)},
+}
 _FILES = (
     *("verify.txt", "page_and_statements.txt", "parse.txt"),
     *("questions.txt", "document.txt", "repair.txt"),
@@ -139,7 +143,7 @@ class LLMVerifier:
         return self._made(
             ("verify.txt", "page_and_statements.txt"),
             words,
-            _schema({"quote": {"type": "string"}, "verdict": {"type": "string"}}, len(batch)),
+            _schema(_VERDICT, len(batch)),
             about,
             (*flags, *(["text_cut"] if cut else [])),
         )
