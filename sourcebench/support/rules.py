@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from sourcebench.support.lexis import (
 )
 from sourcebench.support.passages import Passages, stands_in
 
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 _CANDIDATES = 12  # sentences of a page that are looked at for one statement
 _PASSAGE = 3  # sentences before and after that one which make up a passage
 _EMBEDDED = 400  # sentences of a page that embeddings are made of
@@ -129,8 +129,13 @@ class RulesVerifier:
         return f"rules-{hashlib.sha256(known.encode()).hexdigest()[:8]}"
 
     def check(self, statements: Sequence[str], packet: Packet) -> list[Check]:
-        """Return one check for each statement; the page is read once."""
-        passages = Passages(packet.text)
+        """Return one check for each statement; the page is read once.
+
+        The embeddings are English: pages in another language are verified without them.
+        """
+        if self.embedder and _language(packet.text[:3000], packet.language) not in ("en", ""):
+            return replace(self, embedder=None, thresholds=Thresholds()).check(statements, packet)
+        passages = Passages(packet.text, PLANTED)
         flags = ("planted_verdict",) if PLANTED.search(packet.text) else ()
         flags += ("page_cut",) if "cut" in packet.flags else ()
         near = self.nearness(statements, passages)
@@ -140,18 +145,21 @@ class RulesVerifier:
         ]
 
     def nearness(self, statements: Sequence[str], passages: Passages) -> Iterator[Near | None]:
-        """Yield how near the first sentences of a page come to each statement; None without embeddings."""
-        if self.embedder is None or not passages.spans or not statements:
+        """Yield how near a page comes to each statement; None without embeddings.
+
+        Looked at are the page's first sentences, and of a longer page those that share its words.
+        """
+        if self.embedder is None or not statements:
             yield from [None] * len(statements)
             return
-        texts = {p: passages.shown(p) for p in range(min(len(passages.spans), _EMBEDDED))}
-        texts = {p: text for p, text in texts.items() if not PLANTED.search(text)}
-        if not texts:
-            yield from [Near((), 0.0)] * len(statements)
-            return
-        shown = np.asarray(self.embedder(list(texts.values())))
-        for said in np.asarray(self.embedder(list(statements))):
-            yield nearest(said, shown, list(texts))
+        first = range(min(len(passages.spans), _EMBEDDED))
+        looked = [{*first, *passages.best(s, _CANDIDATES)} for s in statements]
+        wanted = sorted(set().union(*looked) - passages.void)
+        texts = {place: passages.shown(place) for place in wanted}
+        rows = dict(zip(texts, self.embedder(list(texts.values())), strict=True))
+        for said, places in zip(self.embedder(list(statements)), looked, strict=True):
+            there = sorted(places & rows.keys())
+            yield nearest(said, np.array([rows[p] for p in there]), there) if there else Near((), 0)
 
     def _check(
         self,
@@ -216,11 +224,7 @@ def best_match(
     places = passages.best(claim.text, _CANDIDATES)
     if near is not None:
         places = list(dict.fromkeys([*places, *near.places]))
-    found = [
-        _match(claim, passages, place, t)
-        for place in places
-        if not PLANTED.search(passages.shown(place))
-    ]
+    found = [_match(claim, passages, p, t) for p in places if p not in passages.void]
     if near is None:
         found = [match for match in found if match.words > 0]
     else:
