@@ -359,7 +359,10 @@ def judge(study: Path, dry_run: bool, judges: tuple[str, ...], retry, limit_cost
 @main.command()
 @STUDY
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
-@click.option("--verifier", help="rules, or a judge of study.toml; by default the study's judge.")
+@click.option(
+    "--verifier",
+    help="rules, semantic, or a language model of study.toml; by default what study.toml names.",
+)
 @click.option("--cited-only", is_flag=True, help="Verify only against pages cited at a statement.")
 @clear_errors
 def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -> None:

@@ -69,7 +69,7 @@ def make_verifier(study: Study, name: str | None = None, **options: Any) -> Veri
         return LLMVerifier(make_judge(study, name, **options))
     from sourcebench.support.rules import SEMANTIC, RulesVerifier
 
-    if table["type"] == "semantic" or "embedder" in table:
+    if table.get("type") == "semantic" or "embedder" in table:
         from sourcebench.judge.embedding import load_embedder
 
         return RulesVerifier(name, SEMANTIC, load_embedder())
