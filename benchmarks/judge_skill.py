@@ -114,7 +114,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--as-of", type=date.fromisoformat, help="needed for saved pages")
     parser.add_argument("--annotator", help="the labels to compare with; default: the first")
-    parser.add_argument("--tokenizer", type=Path, help="tokenizer.json: judge with embeddings")
+    parser.add_argument(
+        "--embedder", choices=["minilm"], help="judge relevance with embeddings too"
+    )
     parser.add_argument("--worst", type=int, default=0, help="print so many misses a metric")
     given = parser.parse_args()
     saved = (given.folder / "html").is_dir()
@@ -126,7 +128,7 @@ def main() -> None:
     )
     annotator = given.annotator or labels["annotator"].iloc[0]
     labels = labels[labels["annotator"] == annotator]
-    found = verdicts(RulesJudge(as_of, given.tokenizer), packets, queries, labels)
+    found = verdicts(RulesJudge(as_of, given.embedder), packets, queries, labels)
     pairs = match_labels(found, labels)
     print(f"{given.folder.name}: rules against the labels of {annotator}, as of {as_of}\n")
     table = agreement_table(pairs)[COLUMNS]

@@ -32,6 +32,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "ceiling_table",
             "judged_and_labelled",
         ],
+        "sections.annotators": [
+            "corrected_sample_table",
+            "label_counts_table",
+            "labels_and_verifier_table",
+            "reliability_metrics_table",
+            "reliability_table",
+        ],
         "sections.answers": ["answer_figure", "debate_table", "reasoning_table", "slope_table"],
         "sections.audit": ["findings_table", "recomputed_table", "system_correlations_table"],
         "sections.categories": ["category_figure", "category_table"],

@@ -165,10 +165,18 @@ def check(study: Path, figures, build) -> None:
 @click.option("--check", is_flag=True, help="Only say, row by row, what is wrong with the file.")
 @clear_errors
 def import_(answers: Path, study: Path, base, title, check: bool, replace: bool, **options) -> None:
-    """Add a file, or folder of raw replies, with answers and cited addresses to a study."""
+    """Add a file, or folder of raw replies, with answers and cited addresses to a study.
+
+    A file of ExpertQA becomes a study of its own, with statements, evidence and experts' labels; the
+    word `expertqa` in place of a file pulls its public split.
+    """
     from sourcebench.collect.importing import check_answers, import_answers
     from sourcebench.study import Study
+    from sourcebench.support.expertqa import is_expertqa
 
+    if str(answers).lower() == "expertqa" or is_expertqa(answers):
+        _import_expertqa(answers, study, check)
+        return
     if base is not None and (study / "study.toml").exists():
         raise click.ClickException(f"{study} is a study already; leave out --from to add to it")
     if base is None and not (study / "study.toml").exists():
@@ -192,6 +200,19 @@ def import_(answers: Path, study: Path, base, title, check: bool, replace: bool,
     done = import_answers(opened, answers, present="replace" if replace else "refuse", **given)
     click.echo(str(done))
     click.echo(f"next: make paper STUDY={study}")
+
+
+def _import_expertqa(file: Path, folder: Path, check: bool) -> None:
+    """Make a study of a file of ExpertQA, or of the public one."""
+    from sourcebench.pinned import pinned_file
+    from sourcebench.support.expertqa import PUBLIC, described, import_expertqa, read_expertqa
+
+    path = file if file.is_file() else pinned_file(PUBLIC)
+    if check:
+        click.echo(f"{path}: can be imported, {len(read_expertqa(path))} answers of ExpertQA")
+        return
+    click.echo(described(import_expertqa(path, folder)))
+    click.echo(f"next: make paper STUDY={folder}")
 
 
 def _must_be_importable(faults: list, path: Path) -> None:
@@ -449,7 +470,10 @@ def _judging(opened, *, batch: bool, retry, anchors, **limits) -> dict:
 @main.command()
 @STUDY
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and cost; send nothing.")
-@click.option("--verifier", help="rules, or a judge of study.toml; by default the study's judge.")
+@click.option(
+    "--verifier",
+    help="rules, semantic, or a language model of study.toml; by default what study.toml names.",
+)
 @click.option("--cited-only", is_flag=True, help="Verify only against pages cited at a statement.")
 @clear_errors
 def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -> None:
@@ -500,6 +524,39 @@ def take(study: Path, sheet: Path, annotator: str) -> None:
     from sourcebench.study import Study
 
     click.echo(f"{take_sheet(Study(study), sheet, annotator)} labels by {annotator}")
+
+
+@main.command()
+@STUDY
+@click.argument("documents", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--count", default=3, show_default=True, help="Questions a document.")
+@click.option("--category", default="factual", show_default=True, help="Intent of the questions.")
+@click.option("--model", help="Language model of study.toml; by default the study's judge.")
+@clear_errors
+def questions(study: Path, documents: tuple[Path, ...], count: int, category: str, model) -> None:
+    """Have a language model write questions from documents (text, HTML, PDF); add them as queries."""
+    from sourcebench.study import Study
+    from sourcebench.support.questions import Document, add_questions
+
+    texts = [Document(path.name, _document_text(path)) for path in documents]
+    told = add_questions(Study(study), texts, count=count, category=category, model=model)
+    for one in told:
+        click.echo(str(one))
+    if not any(one.added or one.known for one in told):
+        raise click.ClickException("no question could be read from any reply")
+
+
+def _document_text(path: Path) -> str:
+    """Return the text of a document: main text of a web page or PDF, all of any other file."""
+    from sourcebench.extract import extract_page
+
+    kinds = {".html": "text/html", ".htm": "text/html", ".pdf": "application/pdf"}
+    raw, kind = path.read_bytes(), kinds.get(path.suffix.lower())
+    if kind is None:
+        return raw.decode("utf-8-sig", errors="replace")
+    return extract_page(
+        path.name, path.resolve().as_uri(), raw, headers={"Content-Type": kind}
+    ).text
 
 
 @main.command()

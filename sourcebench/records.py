@@ -43,6 +43,7 @@ PAGE_OUTCOMES = (
     "not_fetched",  # the fetch outcome says why
 )
 JUDGED_PAGES = ("ok", "partial")
+EXCERPT = "excerpt"  # flag of a packet that holds passages of a page, and nothing else of it
 
 # What became of one metric of one page that a judge was asked about.
 VERDICT_OUTCOMES = (

@@ -41,6 +41,7 @@ class Settings:
     top_k: int = 5
     seed: int = 0
     judge: str = "rules"
+    verifier: str = "rules"  # by default the judge
     provenance: str = ""
     systems: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -61,6 +62,7 @@ _SETTING_TYPES = {
     "top_k": int,
     "seed": int,
     "judge": str,
+    "verifier": str,
     "provenance": str,
     "systems": dict,
     "judges": dict,
@@ -100,6 +102,11 @@ def read_settings(path: Path) -> Settings:
     judge, judges = raw.get("judge", "rules"), raw.get("judges", {})
     if judge != "rules" and judge not in judges:
         raise StudyError(f"{path}: judge is {judge!r}, but there is no [judges.{judge}]")
+    verifier = raw.setdefault("verifier", judge)
+    if verifier not in ("rules", "semantic", *judges):
+        raise StudyError(
+            f"{path}: verifier is {verifier!r}; it must be rules, semantic, or a name under [judges]"
+        )
     return Settings(**raw)
 
 

@@ -48,7 +48,7 @@ def test_public_queries_are_downloaded_once(shared, tmp_path):
 
     for _ in range(2):
         assert len(public_queries(cache=tmp_path, downloader=downloader)) == 65
-    assert asked == [module.PUBLIC_URL]
+    assert asked == [module.PUBLIC.url]
 
 
 def test_a_wrong_download_and_no_network_are_told_apart(tmp_path):
@@ -64,8 +64,8 @@ def test_a_wrong_download_and_no_network_are_told_apart(tmp_path):
     for downloader, said in ((wrong, "is not the pinned file"), (unreachable, "can't be reached")):
         with pytest.raises(StudyError, match=said) as caught:
             public_queries(cache=tmp_path, downloader=downloader)
-        assert module.PUBLIC_SHA256 in str(caught.value)
-        assert str(tmp_path / module.PUBLIC_NAME) in str(caught.value)
+        assert module.PUBLIC.sha256 in str(caught.value)
+        assert str(tmp_path / module.PUBLIC.name) in str(caught.value)
 
 
 def test_own_queries_are_numbered_and_named(tmp_path):

@@ -7,10 +7,12 @@ from supportstudy import Told, page, support_study
 
 from sourcebench.support import load_support, verify_study
 from sourcebench.support.checking import (
+    address_ceiling,
     balanced_accuracy,
     binary,
     cohen_kappa,
     confusion_of,
+    corrected_by_a_sample,
     corrected_support,
     labelled,
     support_agreement,
@@ -136,3 +138,28 @@ def test_support_beside_source_quality(study):
     assert shares.set_index("column").loc["good_backed", "value"] == 0.25
     higher = support_and_quality(load_support(study, "told"), sources, good=90)
     assert "poor_backed" in set(higher["kind"])
+
+
+def test_a_sample_of_labels_stands_in_for_all():
+    """Corrected by a third of the labels, shares come near those of all; the plain verifier's do not."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"query_id": np.repeat(np.arange(150), 4), "system": "s"})
+    frame = pd.concat([frame, frame.assign(system="t")])
+    truth = rng.random(len(frame)) < 0.7
+    frame["label"] = truth.astype(float)
+    frame["judge"] = (truth & (rng.random(len(frame)) < 0.6)).astype(float)
+    table = corrected_by_a_sample(frame, draws=10, rng=np.random.default_rng(1))
+    assert table["truth"].tolist() == frame.groupby("system")["label"].mean().tolist()
+    assert (table["ppi_error"] < (table["verifier"] - table["truth"]).abs() / 3).all()
+    assert (table["rg_inside"] > 0.7).all()
+    assert corrected_by_a_sample(frame.iloc[:0], rng=rng).empty
+
+
+def test_the_ceiling_of_one_address():
+    """Page a is rated twice alike and once otherwise, b twice otherwise, c once: 3 of 5 at best."""
+    said = [("a", "reliable"), ("a", "reliable"), ("a", "not_reliable"), ("b", "reliable"), ("b", "not_reliable"), ("c", "reliable")]  # fmt: skip
+    ceiling = address_ceiling(pd.DataFrame(said, columns=["page_id", "reliability"]))
+    assert ceiling == (2, 5, 2, 0.6)
+    assert (
+        address_ceiling(pd.DataFrame(said[-1:], columns=["page_id", "reliability"])).addresses == 0
+    )

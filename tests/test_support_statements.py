@@ -115,6 +115,90 @@ def test_two_hundred_statements():
     assert all(text[s.start : s.end] == s.text for s in found)
 
 
+ABC = [CitedPage("a"), CitedPage("b"), CitedPage("c")]
+ANSWERS = {
+    "marks before, after and without a blank after the full stop": (
+        "The river fell[1]. The mill closed down. [2] The bridge opened again.[3]",
+        [("The river fell.", "a"), ("The mill closed down.", "b"), ("The bridge opened again.", "c")],
+    ),
+    "marks after a paragraph's last full stop cover the paragraph": (
+        "It was dry in May.\n\nThe river fell by a metre. The mill was closed. [1][2]",
+        [("It was dry in May.", ""), ("The river fell by a metre.", "ab"), ("The mill was closed.", "ab")],
+    ),
+    "marks in the last sentence of a paragraph are its own": (
+        "The river fell by a metre. The mill was closed [1].",
+        [("The river fell by a metre.", ""), ("The mill was closed.", "a")],
+    ),
+    "list items are statements": (
+        "- **Cost.** Lowers cost by 20% [1]\n   - Cuts emissions by half [2]\n",
+        [("Cost. Lowers cost by 20%", "a"), ("Cuts emissions by half", "b")],
+    ),
+    "a claim split over bullets is completed": (
+        "The pump can:\n1. heat the house [1],\n2. cool it [2], and\n3. save money.",
+        [("The pump can heat the house.", "a"), ("The pump can cool it.", "b"), ("The pump can save money.", "")],
+    ),
+    "a heading ends with its line": (
+        "## Costs and benefits\nThe pump costs a lot of money [1].\n**In short**\nIt is quite dear [2].",
+        [("The pump costs a lot of money.", "a"), ("It is quite dear.", "b")],
+    ),
+    "a table's rows state nothing, what follows does": (
+        "The prices:\n| Model | Price |\n|---|---|\n| Q40 | $99 [1] |\n\nThe Q40 costs $99 [1].",
+        [("The Q40 costs $99.", "a")],
+    ),
+    "code states nothing": (
+        "```python\nprint('The river fell.')\n```\nThe code prints one line [1]. Run `pip list` to see it.",
+        [("The code prints one line.", "a"), ("Run pip list to see it.", "")],
+    ),
+    "abbreviations and decimals end no sentence": (
+        "It fell by 3.5 cm (approx. 1.4 in.) in St. Louis on Jan. 5 [1]. Dr. J. R. Smith et al. agree, e.g. in No. 5 [2].",
+        [("It fell by 3.5 cm (approx. 1.4 in.) in St. Louis on Jan. 5.", "a"), ("Dr. J. R. Smith et al. agree, e.g. in No. 5.", "b")],
+    ),
+    "a quotation is one statement": (
+        'He said: "The river fell. The mill closed." on Monday [1]. It was “dry. Very dry.” in May [2].',
+        [('He said: "The river fell. The mill closed." on Monday.', "a"), ("It was “dry. Very dry.” in May.", "b")],
+    ),
+    "addresses are no part of a statement": (
+        "Prices are listed at https://a.org/x.html?y=1.2 by the maker [1]. The shop (www.b.org) has it too [2].",
+        [("Prices are listed at by the maker.", "a"), ("The shop has it too.", "b")],
+    ),
+    "Chinese and Japanese sentences": (
+        "河流下降了十一厘米。[1]旧磨坊已经关闭了！桥又开放了吗？この川は今年下がった[2]。",
+        [("河流下降了十一厘米。", "a"), ("旧磨坊已经关闭了！", ""), ("この川は今年下がった。", "b")],
+    ),
+    "Arabic and Hindi stops": (
+        "نعم انخفض النهر كثيرا هذا العام [1]۔ नदी एक मीटर गिर गई [2]।",
+        [("نعم انخفض النهر كثيرا هذا العام۔", "a"), ("नदी एक मीटर गिर गई।", "b")],
+    ),
+    "German dates": (
+        "Am 3. Mai wurde die Mühle geschlossen [1]. Der Fluss fiel um 1,5 m [2].",
+        [("Am 3. Mai wurde die Mühle geschlossen.", "a"), ("Der Fluss fiel um 1,5 m.", "b")],
+    ),
+    "emoji": (
+        "The river fell 🎉 by a metre. It was dry 😀! [1] 👏\n\nGreat news for all 👩‍👩‍👧 [2].",
+        [("The river fell 🎉 by a metre.", ""), ("It was dry 😀!", "a"), ("Great news for all 👩‍👩‍👧.", "b")],
+    ),
+    "several marks in a sentence": (
+        "The drug is safe [1][2], effective [3], and cheap.",
+        [("The drug is safe, effective, and cheap.", "abc")],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_shapes_of_answers(name):
+    """Whatever an answer looks like, its statements and the pages cited at them are those a reader sees."""
+    text, expected = ANSWERS[name]
+    found = [s for s in parse_answer(text, ABC) if s.outcome == "statement"]
+    assert [(s.text, "".join(s.pages)) for s in found] == expected
+
+
+def test_an_answer_without_citations_has_statements_without_pages():
+    """Numbered marks without any source list cite nothing, and say so."""
+    found = parse_answer("The river fell by a metre. The mill was closed [1].")
+    assert [(s.outcome, s.pages) for s in found] == [("statement", ()), ("statement", ())]
+    assert found[1].reason == "no source for [1]"
+
+
 @given(st.text(alphabet="aB .!?[1]\n#*|-()。中", max_size=200))
 def test_places_are_always_inside_and_in_order(text):
     """Whatever the answer, sentences do not overlap and lie inside it."""

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from sourcebench.collect.rowfile import Fault, Row, read_rows, refuse
+from sourcebench.pinned import Pinned, pinned_file
 from sourcebench.schema import CATEGORIES
-from sourcebench.study import StudyError, sha256
+from sourcebench.study import StudyError
 
 # The public split of SourceBench (65 queries); its terms are its authors', so no copy is kept here.
-PUBLIC_URL = (
+PUBLIC = Pinned(
     "https://raw.githubusercontent.com/WukLab/SourceBench/af379a2/"
-    "data/queries/sourcebench_public_queries_v1.csv"
+    "data/queries/sourcebench_public_queries_v1.csv",
+    "fe218b0d627de99ea5b1a043834c4726dbff84010a31054de68abac6b50e1595",
 )
-PUBLIC_SHA256 = "fe218b0d627de99ea5b1a043834c4726dbff84010a31054de68abac6b50e1595"
-PUBLIC_NAME = "sourcebench_public_queries_v1.csv"
 
 # Names of the data sets in that file, with the category and the name that the paper gives them.
 DATASETS = {
@@ -35,59 +35,20 @@ COLUMNS = {
 }
 
 
-def public_queries(
-    *, local: str | Path | None = None, cache: str | Path | None = None, downloader: Any = None
-) -> list[dict[str, Any]]:
+def public_queries(**options: Any) -> list[dict[str, Any]]:
     """Return the public queries of SourceBench as rows of the table `queries`.
-
-    The file is downloaded once and kept outside the study; its SHA-256 is checked each time.
 
     Parameters
     ----------
-    local
-        A copy of the file, for machines without a network; it must have the same SHA-256.
-    cache
-        Folder for the download; by default the user's cache folder.
-    downloader
-        A downloader as pooch takes it, in place of HTTPS.
+    options
+        `local`, `cache` and `downloader`, as `sourcebench.pinned.pinned_file` takes them.
 
     Raises
     ------
     StudyError
         If the file can't be had, or is not the pinned one.
     """
-    path = Path(local) if local is not None else _downloaded(cache, downloader)
-    if not path.exists():
-        raise StudyError(f"{path}: no such file")
-    found = sha256(path)
-    if found != PUBLIC_SHA256:
-        raise StudyError(
-            f"{path}: SHA-256 is {found}, expected {PUBLIC_SHA256}; this is not the pinned file "
-            f"{PUBLIC_URL}"
-        )
-    return read_queries(path)
-
-
-def _downloaded(cache: str | Path | None, downloader: Any) -> Path:
-    """Return the downloaded file, from the cache where it is there."""
-    import pooch
-
-    folder = Path(cache) if cache is not None else Path(pooch.os_cache("sourcebench"))
-    try:
-        found = pooch.retrieve(
-            PUBLIC_URL,
-            known_hash=f"sha256:{PUBLIC_SHA256}",
-            fname=PUBLIC_NAME,
-            path=folder,
-            downloader=downloader,
-        )
-    except (OSError, ValueError) as error:
-        kind = "is not the pinned file" if isinstance(error, ValueError) else "can't be reached"
-        raise StudyError(
-            f"{PUBLIC_URL} {kind}; put a copy with SHA-256 {PUBLIC_SHA256} to {folder / PUBLIC_NAME}, "
-            "or name your copy"
-        ) from None
-    return Path(found)
+    return read_queries(pinned_file(PUBLIC, **options))
 
 
 def read_queries(path: str | Path, *, category: str | None = None) -> list[dict[str, Any]]:

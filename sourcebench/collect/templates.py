@@ -43,6 +43,7 @@ as_of = {as_of}
 top_k = 5
 seed = {seed}
 judge = {judge}
+verifier = {verifier}
 provenance = "made from the template {template}"
 """
 _PRICES = f"""
@@ -195,6 +196,7 @@ def _settings_text(title, template, judges, as_of, chosen, runs) -> str:
             as_of=as_of.isoformat(),
             seed=int(as_of.strftime("%Y%m%d")),
             judge=_toml(judge),
+            verifier=_toml("semantic" if judge == "rules" else judge),
             template=template,
         )
     ]

@@ -100,7 +100,7 @@ def fetch_study(
     settings = read_fetch_settings(study)
     if unknown := sorted(set(refetch) - set(FETCH_OUTCOMES)):
         raise ValueError(f"refetch: {unknown[0]!r} is none of {', '.join(FETCH_OUTCOMES)}")
-    pages = cited_pages(study)
+    pages, offline = cited_pages(study), offline or settings.offline
     dropped = {*refetch, *(() if offline else _UNTRIED)}
     with open_fetches(study) as log:
         # Also pages that only a redirect link leads to, which no answer cites by their own address.

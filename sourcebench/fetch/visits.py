@@ -57,6 +57,9 @@ class FetchSettings:
     longest_wait: float = 120.0  # a server that asks for more is not asked again
     give_up_after: int = 5  # pages of a host in a row that got no answer in time
     respect_robots: bool = True
+    offline: bool = (
+        False  # the study is closed: no page is fetched, not even where there is a network
+    )
     archive: str = ""  # "wayback": a capture stands in for a page that did not come
 
 

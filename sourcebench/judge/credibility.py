@@ -7,7 +7,7 @@ from calendar import monthrange
 from datetime import date
 
 from sourcebench.judge.evidence import PRIMARY, Finding, Page, Table, cues, few, registered, words
-from sourcebench.records import Author, Dated
+from sourcebench.records import EXCERPT, Author, Dated
 
 # Sellers have to say where they are, and forums are not by those who run them.
 SELLING_KINDS = ("shop", "press_release", "forum")
@@ -186,6 +186,8 @@ def authority(page: Page, table: Table) -> Finding:
         return None, "no host in the address"
     if f"kind_{kind}" in t:
         return int(t[f"kind_{kind}"]), f"{page.host}: {kind.replace('_', ' ')}"
+    if EXCERPT in page.packet.flags:
+        return None, f"{page.host}: not listed, and only passages of the page are at hand"
     if page.packet.kind == "encyclopedia" or page.is_scholarly(table):
         return 4, f"{page.host}: not listed; {page.packet.kind} of reference"
     sold = page.packet.counts.get("sponsored_links", 0)

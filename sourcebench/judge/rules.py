@@ -16,7 +16,7 @@ import csv
 import hashlib
 from datetime import date
 from functools import cache
-from pathlib import Path
+from typing import Literal
 
 from sourcebench.judge import content, credibility, usability
 from sourcebench.judge.evidence import CUES_FILE, HERE, SITES_FILE, Finding, Page, Table
@@ -36,10 +36,10 @@ class RulesJudge:
     ----------
     as_of : date
         The day from which ages are counted, the study's `as_of`.
-    embedder : callable or path, optional
-        Maps a list of texts to the rows of their embeddings, or the tokenizer.json with which
-        `embedding.load_embedder` makes such a function. With it the relevance of English pages is
-        the mean of lexical overlap and cosine similarity.
+    embedder : callable or "minilm", optional
+        Maps a list of texts to the rows of their embeddings; "minilm" is that of
+        `embedding.load_embedder`. With it the relevance of English pages is the mean of lexical
+        overlap and cosine similarity.
     table : mapping, optional
         Other thresholds than those of `thresholds.csv`, metric -> name -> value; for studying how
         much scores depend on them.
@@ -50,13 +50,15 @@ class RulesJudge:
     def __init__(
         self,
         as_of: date,
-        embedder: Embedder | str | Path | None = None,
+        embedder: Embedder | Literal["minilm"] | None = None,
         table: Table | None = None,
     ):
-        if isinstance(embedder, str | Path):
+        if isinstance(embedder, str):
             from sourcebench.judge.embedding import load_embedder
 
-            embedder = load_embedder(embedder)
+            if embedder != "minilm":
+                raise ValueError(f"embedder must be minilm, found {embedder!r}")
+            embedder = load_embedder()
         self.as_of = as_of
         self.embedder = embedder
         self.table = table or thresholds()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sourcebench.judge.crew import in_threads
 from sourcebench.judge.endpoint import JudgingStopped
 from sourcebench.judge.jury import add_jury, members_of
-from sourcebench.records import JUDGED_PAGES, SCORED, Group, Judge, Packet, Query, Verdict
+from sourcebench.records import EXCERPT, JUDGED_PAGES, SCORED, Group, Judge, Packet, Query, Verdict
 from sourcebench.rubric import GROUPS
 from sourcebench.study import Study, StudyError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # Outcomes that say nothing about the page: the next run asks again.
 UNSETTLED = ("error", "timeout", "quota")
 _SAVE_EVERY = 500  # tasks between two writes of the table
+_UNSEEN = {"FR", "OA", "AA", "LC"}  # metrics that passages of a page say nothing about
 _MANY_CUT = 0.03  # share of cut replies from which on the run says what to raise
 
 
@@ -341,7 +342,7 @@ class _Run:
 
         def work(task: Task) -> list[Verdict]:
             packet = Packet.from_dict(self.packets[task.page_id])
-            return judge.judge(task.group, self.queries.get(task.query_id), packet)
+            return seen_verdicts(judge, task.group, self.queries.get(task.query_id), packet)
 
         with tqdm(total=len(missing), desc=judge.name, disable=not self.progress) as bar:
             hurry = getattr(judge, "give_up", lambda: None)
@@ -385,6 +386,16 @@ class _Run:
         if outcomes["cut"] > _MANY_CUT * outcomes.total():
             lines.append("many replies were cut off at the output limit: raise max_tokens")
         return "; ".join(lines)
+
+
+def seen_verdicts(judge: Judge, group: Group, query: Query | None, packet: Packet) -> list[Verdict]:
+    """Have a group judged; what passages of a page can't show has no score where they are all there is."""
+    unseen = set(GROUPS[group]) & _UNSEEN if EXCERPT in packet.flags else set()
+    shown = set(GROUPS[group]) - unseen
+    why = "only passages of the page are at hand"
+    hidden = [Verdict(code, None, why, "no_verdict") for code in GROUPS[group] if code in unseen]
+    found = judge.judge(group, query, packet) if shown else []
+    return [*(v for v in found if v.metric in shown), *hidden]
 
 
 def _rows(judge: Judge, task: Task, verdicts: Iterable[Verdict]) -> Iterator[dict[str, Any]]:

@@ -31,6 +31,10 @@ from sourcebench.tables import PaperTable, labels_of, not_measured
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_OFFLINE = {
+    "rules": "offline rules, a baseline",
+    "semantic": "offline rules with sentence embeddings, a baseline",
+}
 _NAMES = {"any": "any source", "cited": "cited source"}
 _PERCENT = (
     "In percent; brackets: 95% interval, clustered by query; n of N: those with a verdict, of all. "
@@ -44,9 +48,7 @@ _RULES = (
 
 def support_title(study: Study, support: Support) -> str:
     """Return how this section's tables name study and verifier."""
-    offline = support.verifier == "rules"
-    name = "offline rules, a baseline" if offline else support.verifier
-    return f"{study.label}; verifier: {name}"
+    return f"{study.label}; verifier: {_OFFLINE.get(support.verifier, support.verifier)}"
 
 
 def validity_table(study: Study, support: Support) -> PaperTable:

@@ -239,3 +239,86 @@ def with_labels(support: Support, labels: pd.DataFrame) -> pd.DataFrame:
     told = labelled(support, labels).dropna(subset=["label"])
     told = told.groupby([*KEY, "claim_id"])["label"].mean().floordiv(1).reset_index()
     return rows.merge(told.astype({"run": "Int64"}), on=[*KEY, "claim_id"], how="left")
+
+
+def corrected_by_a_sample(
+    pairs: pd.DataFrame, *, share: float = 1 / 3, draws: int = 100, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Return how near corrected shares come to the share by all labels, if only a part were labelled.
+
+    Parameters
+    ----------
+    pairs
+        As `labelled` returns them; rows with a label and a verdict are used.
+    share
+        Of the queries whose labels are used, drawn at random each time.
+    draws
+        How often.
+    rng
+        The random generator.
+
+    Returns
+    -------
+    DataFrame
+        A row a system: truth (share by all labels), verifier, and for the prediction-powered estimate
+        and Rogan-Gladen's the mean value, the mean absolute error, and the share of draws whose
+        interval holds the truth.
+    """
+    both = pairs.dropna(subset=["judge", "label"]).reset_index(drop=True)
+    truth, names = both.groupby("system")["label"].mean(), both["query_id"].unique()
+    found = []
+    for _ in range(draws if len(both) else 0):
+        kept = rng.choice(names, size=max(1, int(len(names) * share)), replace=False)
+        sample = both.assign(label=both["label"].where(both["query_id"].isin(kept)))
+        found.append(corrected_support(sample).assign(truth=lambda t: t["system"].map(truth)))
+    if not found:
+        return pd.DataFrame(columns=["system", "truth", "verifier"])
+    rows = pd.concat(found).rename(columns={"value": "ppi", "low": "ppi_low", "high": "ppi_high"})
+    rows = rows.rename(columns={"rg_value": "rg"})
+    for name in ("ppi", "rg"):
+        rows[f"{name}_error"] = (rows[name] - rows["truth"]).abs()
+        inside = rows["truth"].between(rows[f"{name}_low"], rows[f"{name}_high"])
+        rows[f"{name}_inside"] = inside.where(rows[name].notna()).astype(float)
+    kinds = [f"{name}{end}" for name in ("ppi", "rg") for end in ("", "_error", "_inside")]
+    return rows.groupby("system")[["truth", "verifier", *kinds]].mean().reset_index()
+
+
+# --- how reliable the sources are ----------------------------------------------------------------
+
+RATED = {"not_reliable": 1, "somewhat_reliable": 2, "reliable": 3}
+
+
+class Ceiling(NamedTuple):
+    """How far labels of one address agree: addresses with two or more, their labels, those in conflict."""
+
+    addresses: int
+    labels: int
+    conflicts: int
+    agreement: float  # share of these labels that are the commonest of their address
+
+
+def rated_pages(support: Support, labels: pd.DataFrame) -> pd.DataFrame:
+    """Return the ratings that are about one page: of statements at which exactly one is cited.
+
+    Returns
+    -------
+    DataFrame
+        The key, claim_id, page_id, reliability and level (1 not reliable, 2 somewhat, 3 reliable).
+    """
+    rated = labels[labels["page_id"].isna() & labels["reliability"].isin(RATED)]
+    rated = rated.assign(claim_id=rated["statement"].map(claim_id))
+    on = [*KEY, "claim_id"]
+    cited = support.pairs[support.pairs["cited"]].drop_duplicates([*on, "page_id"])
+    alone = cited[~cited.duplicated(on, keep=False)][[*on, "page_id"]]
+    rows = rated[[*on, "reliability"]].merge(alone, on=on, how="inner")
+    return rows.assign(level=rows["reliability"].map(RATED).astype(float))
+
+
+def address_ceiling(rated: pd.DataFrame) -> Ceiling:
+    """Return how far the ratings of one page agree; see `rated_pages`."""
+    often = rated[rated.duplicated("page_id", keep=False)].groupby("page_id")["reliability"]
+    if not often.ngroups:
+        return Ceiling(0, 0, 0, NAN)
+    commonest = often.agg(lambda said: said.value_counts().iloc[0]).sum()
+    size = int(often.size().sum())
+    return Ceiling(often.ngroups, size, int((often.nunique() > 1).sum()), commonest / size)

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from sourcebench.intext import markers, split_sources
-from sourcebench.records import Packet
+from sourcebench.pinned import Pinned
+from sourcebench.records import EXCERPT, Packet
 from sourcebench.study import Study, StudyError
 from sourcebench.support.statements import (
     Statement,
@@ -28,6 +29,12 @@ from sourcebench.support.statements import (
 )
 from sourcebench.urls import page_id
 
+# A split with 217 questions (MIT); `sourcebench import expertqa` pulls it.
+PUBLIC = Pinned(
+    "https://raw.githubusercontent.com/chaitanyamalaviya/ExpertQA/"
+    "1aa7ba81bd4c083c12ef1aa2fee338f6cb60fa87/data/lfqa/rand_val.jsonl",
+    "4da2b2e637104fb816716eaa4c60898c6892395d596c03b7d1f9a72c6327069c",
+)
 ANNOTATOR = "expert"
 PARSER = "expertqa"
 VERDICTS = {
@@ -44,14 +51,19 @@ RELIABILITY = {
     "Missing": "no_source",
     "N/A": "not_applicable",
 }
+_LONGEST_LINE = 10_000_000  # characters
 _EVIDENCE = re.compile(r"\s*(?:\[(\d{1,3})\]\s*)?(https?://\S+)?\s*")
 _SETTINGS = """title = "ExpertQA"
 kind = "real-pages"
 licence = "MIT"
 as_of = 2023-10-01
+verifier = "semantic"
 provenance = \"\"\"
 Questions, answers, evidence and expert labels of ExpertQA (Malaviya et al. 2024), imported. A page is
 the passages that systems quote from an address; pages that are only named have no text.\"\"\"
+
+[fetch]
+offline = true  # the experts saw the pages of 2023
 """
 
 
@@ -89,6 +101,20 @@ class Answer:
     text: str
     sources: tuple[Evidence, ...]
     claims: tuple[Claim, ...]
+
+
+def is_expertqa(path: str | Path) -> bool:
+    """Whether a file looks like a split of ExpertQA, by its first line."""
+    path = Path(path)
+    if path.suffix != ".jsonl" or not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline(_LONGEST_LINE)
+    try:
+        answers = json.loads(first)["answers"]
+        return bool(answers) and all("claims" in given for given in answers.values())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
 
 
 def read_expertqa(path: str | Path) -> list[Answer]:
@@ -197,6 +223,21 @@ def import_expertqa(path: str | Path, folder: str | Path) -> Study:
     return study
 
 
+def described(study: Study) -> str:
+    """Say in a few lines what an imported study holds; the kinds of missing labels stay apart."""
+    stated = study.load("statements")
+    stated, labels = stated[stated["outcome"] == "statement"], study.load("support_labels")
+    known = {word: int((labels["verdict"] == verdict).sum()) for word, verdict in VERDICTS.items()}
+    known["empty"] = len(stated) - len(labels)
+    told = ", ".join(f"{word} {count}" for word, count in known.items())
+    pages = study.load("fetches")["outcome"].eq("ok")
+    return (
+        f"ExpertQA: {len(study.load('queries'))} questions, {len(study.load('answers'))} answers, "
+        f"{len(stated)} claims; experts on support: {told}; {int(pages.sum())} of {len(pages)} "
+        "cited pages have a passage in the data"
+    )
+
+
 def _key(answer: Answer) -> dict[str, Any]:
     """Return whom an answer belongs to."""
     return {"system": answer.system, "query_id": answer.query_id, "run": 1}
@@ -259,9 +300,9 @@ def _save_pages(study: Study, answers: list[Answer]) -> None:
         why = None if text else "no passage of this address in the data"
         outcome = "ok" if text else "not_available_offline"
         fetches.append({"page_id": key, "url": url, "outcome": outcome, "reason": why})
-        state = "ok" if text else "not_fetched"
-        pages.append({"page_id": key, "url": url, "outcome": state, "reason": why, "text_chars": len(text)})  # fmt: skip
-        packets.append(Packet(key, url, outcome=state, reason=why or "", text=text).to_dict())
+        if text:
+            pages.append({"page_id": key, "url": url, "outcome": "ok", "text_chars": len(text)})
+            packets.append(Packet(key, url, text=text, flags=(EXCERPT,)).to_dict())
     study.save("fetches", fetches)
     study.save("pages", pages)
     study.save("packets", packets)

@@ -22,9 +22,14 @@ from sourcebench.judge.fence import fenced, marker, plain
 from sourcebench.judge.llm import LLMJudge, Request, page_hash
 from sourcebench.judge.reading import objects_in
 from sourcebench.judge.spending import PlannedCall
-from sourcebench.records import Check, Packet
+from sourcebench.records import SUPPORT_VERDICTS, Check, Packet
 from sourcebench.support.passages import Passages, stands_in
-from sourcebench.support.reading import Numbered, read_statements, read_verdicts
+from sourcebench.support.reading import (
+    Numbered,
+    read_questions,
+    read_statements,
+    read_verdicts,
+)
 from sourcebench.support.rules import PLANTED
 from sourcebench.support.statements import Statement, claim_id
 
@@ -32,7 +37,14 @@ BATCH = 12  # statements in one call
 _MORE_ROOM = 4  # times the output tokens, for a reply that was cut off
 _LONGEST_REPLY = 4_000  # characters of an unreadable reply that are sent back
 _GROUP = "support"
-_FILES = ("verify.txt", "page_and_statements.txt", "parse.txt", "repair.txt")
+_VERDICT = {
+    "quote": {"type": "string"},
+    "verdict": {"type": "string", "enum": list(SUPPORT_VERDICTS)},
+}
+_FILES = (
+    *("verify.txt", "page_and_statements.txt", "parse.txt"),
+    *("questions.txt", "document.txt", "repair.txt"),
+)
 
 
 def read_prompts() -> dict[str, str]:
@@ -131,7 +143,7 @@ class LLMVerifier:
         return self._made(
             ("verify.txt", "page_and_statements.txt"),
             words,
-            _schema({"quote": {"type": "string"}, "verdict": {"type": "string"}}, len(batch)),
+            _schema(_VERDICT, len(batch)),
             about,
             (*flags, *(["text_cut"] if cut else [])),
         )
@@ -294,6 +306,28 @@ class LLMVerifier:
         entry = {"type": "array", "items": {"type": "string"}}
         about = {"page_id": "", "sentences": _digest(words["text"])}
         return self._made(("parse.txt",), words, _object_schema(entry, len(sent)), about)
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def questions(self, text: str, count: int) -> tuple[list[str], str]:
+        """Have questions written that a document answers.
+
+        Returns
+        -------
+        tuple
+            The readable ones of `count` questions, and what was wrong with the others.
+        """
+        shown, flags = plain(text[: self.judge.settings.budget])
+        if not shown.strip():
+            return [], "the document has no text"
+        digest = _digest(shown)
+        words = {"page": fenced(shown, marker(self._nonce, digest)), "count": str(count)}
+        about = {"page_id": "", "document": digest, "count": count}
+        schema = _object_schema({"type": "string"}, count)
+        request = self._made(("questions.txt", "document.txt"), words, schema, about, flags)
+        reply, reading = self._ask(request, read_questions, count)
+        found = [reading.found[n] for n in sorted(reading.found)]
+        return found, reading.problem or (reply.reason if not found else "")
 
     # --- before ------------------------------------------------------------------------------
 

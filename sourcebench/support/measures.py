@@ -76,7 +76,7 @@ def load_support(study: Study, verifier: str | None = None) -> Support:
     study
         A study whose statements were verified.
     verifier
-        By default the judge that study.toml names.
+        By default the one that study.toml names.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def load_support(study: Study, verifier: str | None = None) -> Support:
     """
     from sourcebench.support.stage import response_pairs
 
-    verifier = verifier or study.settings.judge
+    verifier = verifier or study.settings.verifier
     statements = study.load("statements")
     verdicts = study.load("support")
     verdicts = verdicts[verdicts["verifier"] == verifier]

@@ -11,7 +11,7 @@ import numpy as np
 
 from sourcebench.intext import sentences
 from sourcebench.retrieval import BM25
-from sourcebench.support.lexis import terms
+from sourcebench.support.lexis import numbers, terms
 
 LONGEST_PAGE = 2_000_000  # characters of a page that are read
 LONGEST_SENTENCE = 600  # characters; longer lines are cut at blanks
@@ -27,9 +27,12 @@ class Passages:
     ----------
     text
         The page's main text.
+    ignored
+        Sentences in which this is found are evidence of nothing: they have no stems.
     """
 
     text: str
+    ignored: re.Pattern[str] | None = None
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
@@ -39,8 +42,30 @@ class Passages:
 
     @cached_property
     def stems(self) -> list[list[str]]:
-        """Return the stems of each sentence."""
-        return [terms(self.text[a:b]) for a, b in self.spans]
+        """Return the stems of each sentence, none for those that are ignored."""
+        return [
+            [] if place in self.void else terms(self.text[a:b])
+            for place, (a, b) in enumerate(self.spans)
+        ]
+
+    @cached_property
+    def void(self) -> frozenset[int]:
+        """Return the places of the sentences that are ignored."""
+        if self.ignored is None or not self.ignored.search(self.text):
+            return frozenset()
+        return frozenset(
+            place for place, (a, b) in enumerate(self.spans) if self.ignored.search(self.text[a:b])
+        )
+
+    @cached_property
+    def numbers(self) -> set[float]:
+        """Return the numbers of the page by value."""
+        return numbers(self.text[:LONGEST_PAGE])
+
+    @cached_property
+    def lower(self) -> str:
+        """Return the page in lower case."""
+        return self.text[:LONGEST_PAGE].lower()
 
     @cached_property
     def ranking(self) -> BM25:

@@ -43,6 +43,17 @@ def read_statements(text: str, count: int) -> Numbered:
     return _read(text, count, _statements)
 
 
+def read_questions(text: str, count: int) -> Numbered:
+    """Read `count` questions: number to a text that ends with a question mark."""
+    return _read(text, count, _question)
+
+
+def _question(value: Any) -> str | None:
+    """Return one question."""
+    said = " ".join(value.split()) if isinstance(value, str) else ""
+    return said if said.endswith(("?", "？")) and len(said) <= _LONGEST_STATEMENT else None
+
+
 def _verdict(value: Any) -> tuple[str, str] | None:
     """Return verdict and quotation of one entry."""
     if not isinstance(value, dict) or not isinstance(value.get("verdict"), str):

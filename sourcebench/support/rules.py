@@ -1,7 +1,7 @@
-"""The offline verifier: does a page back a statement, by shared words, numbers, names and negations?
+"""The offline verifiers: does a page back a statement, by shared words, figures, names and negations?
 
-A baseline. It sees whether a passage speaks of the same things with the same figures, not whether
-it says so; a passage in other words is found only with sentence embeddings (extra `embedding`).
+Baselines. They see whether a passage speaks of the same things with the same figures, not whether it says
+so. `semantic` also knows a passage in other words, by sentence embeddings (extra `embedding`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,11 +30,11 @@ from sourcebench.support.lexis import (
 )
 from sourcebench.support.passages import Passages, stands_in
 
-Cosines = np.ndarray | None
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 _CANDIDATES = 12  # sentences of a page that are looked at for one statement
 _PASSAGE = 3  # sentences before and after that one which make up a passage
 _EMBEDDED = 400  # sentences of a page that embeddings are made of
+_NEAREST = 5  # sentences that are seen together
 _QUOTE = 400  # characters of evidence
 # A page that hands out verdicts is not evidence of anything.
 PLANTED = re.compile(r"[\"']?verdict[\"']?\s*[:=]\s*[\"']?\w*support|statement[^.\n]{0,40}\bis supported by this", re.I)  # fmt: skip
@@ -55,7 +55,7 @@ class Thresholds:
     contradicted: float = 0.75
 
 
-SEMANTIC = Thresholds(supported=0.43, partly=0.3)
+SEMANTIC = Thresholds(supported=0.52, partly=0.4)
 
 
 class Match(NamedTuple):
@@ -71,6 +71,13 @@ class Match(NamedTuple):
     place: int
     around: int
     conflict: str
+
+
+class Near(NamedTuple):
+    """The sentences of a page nearest to a statement, and how much of its meaning they hold together."""
+
+    places: tuple[int, ...]
+    held: float
 
 
 @dataclass(frozen=True)
@@ -122,23 +129,37 @@ class RulesVerifier:
         return f"rules-{hashlib.sha256(known.encode()).hexdigest()[:8]}"
 
     def check(self, statements: Sequence[str], packet: Packet) -> list[Check]:
-        """Return one check for each statement; the page is read once."""
-        passages = Passages(packet.text)
+        """Return one check for each statement; the page is read once.
+
+        The embeddings are English: pages in another language are verified without them.
+        """
+        if self.embedder and _language(packet.text[:3000], packet.language) not in ("en", ""):
+            return replace(self, embedder=None, thresholds=Thresholds()).check(statements, packet)
+        passages = Passages(packet.text, PLANTED)
         flags = ("planted_verdict",) if PLANTED.search(packet.text) else ()
         flags += ("page_cut",) if "cut" in packet.flags else ()
-        near = self.cosines_of(statements, passages)
+        near = self.nearness(statements, passages)
         return [
-            self._check(s, passages, packet.language, flags, cosines)
-            for s, cosines in zip(statements, near, strict=True)
+            self._check(s, passages, packet.language, flags, n)
+            for s, n in zip(statements, near, strict=True)
         ]
 
-    def cosines_of(self, statements: Sequence[str], passages: Passages) -> Iterator[Cosines]:
-        """Yield the similarity of each statement to the first sentences of a page, or None."""
-        if self.embedder is None or not passages.spans or not statements:
+    def nearness(self, statements: Sequence[str], passages: Passages) -> Iterator[Near | None]:
+        """Yield how near a page comes to each statement; None without embeddings.
+
+        Looked at are the page's first sentences, and of a longer page those that share its words.
+        """
+        if self.embedder is None or not statements:
             yield from [None] * len(statements)
             return
-        shown = [passages.shown(place) for place in range(min(len(passages.spans), _EMBEDDED))]
-        yield from np.asarray(self.embedder(list(statements))) @ np.asarray(self.embedder(shown)).T
+        first = range(min(len(passages.spans), _EMBEDDED))
+        looked = [{*first, *passages.best(s, _CANDIDATES)} for s in statements]
+        wanted = sorted(set().union(*looked) - passages.void)
+        texts = {place: passages.shown(place) for place in wanted}
+        rows = dict(zip(texts, self.embedder(list(texts.values())), strict=True))
+        for said, places in zip(self.embedder(list(statements)), looked, strict=True):
+            there = sorted(places & rows.keys())
+            yield nearest(said, np.array([rows[p] for p in there]), there) if there else Near((), 0)
 
     def _check(
         self,
@@ -146,13 +167,13 @@ class RulesVerifier:
         passages: Passages,
         language: str,
         flags: tuple[str, ...],
-        cosines: Cosines,
+        near: Near | None,
     ) -> Check:
         """Return the check of one statement."""
         claim = Claim.of(statement)
         if not claim.weights:
             return Check("cant_tell", reason="no content words", flags=flags)
-        match = best_match(claim, passages, self.thresholds, cosines)
+        match = best_match(claim, passages, self.thresholds, near)
         if match is None or match.score < self.thresholds.partly:
             other = _other_language(statement, passages.text, language)
             if other:
@@ -166,31 +187,56 @@ class RulesVerifier:
         return Check(verdict, quote, stands_in(quote, passages.text), reason=reason, flags=flags)
 
 
+def nearest(said: np.ndarray, shown: np.ndarray, places: Sequence[int]) -> Near:
+    """Return how far the sentences nearest to a statement hold its meaning together.
+
+    Parameters
+    ----------
+    said
+        The statement's embedding, of length one.
+    shown
+        Rows of the sentences' embeddings, of length one.
+    places
+        The sentences' places in the page.
+
+    Returns
+    -------
+    Near
+        The places of the five nearest sentences, and the length of the statement's projection onto the
+        space that they span, 0 to 1: with one sentence, the cosine. It is rounded, since the last
+        digits of embeddings depend on the processor.
+    """
+    cosines = np.round(shown @ said, 4)
+    top = np.argsort(-cosines, kind="stable")[:_NEAREST]
+    held = shown[top].T @ np.linalg.lstsq(shown[top].T, said, rcond=None)[0]
+    return Near(tuple(places[i] for i in top), round(float(np.linalg.norm(held)), 4))
+
+
 def best_match(
-    claim: Claim, passages: Passages, t: Thresholds, cosines: Cosines = None
+    claim: Claim, passages: Passages, t: Thresholds, near: Near | None = None
 ) -> Match | None:
     """Return the place of a page that fits a statement best, or None.
 
-    With `cosines` the score is the mean of the three best similarities, and word pairs for a third.
+    With embeddings, the score is to two thirds what the nearest sentences hold together and to a third the
+    word pairs of the place. A figure or name that the place lacks then only counts if the statement's words
+    stand there, or if the whole page lacks it.
     """
     places = passages.best(claim.text, _CANDIDATES)
-    if cosines is not None:
-        top = np.argsort(-cosines, kind="stable")[:3]
-        places = list(dict.fromkeys([*places, *(int(place) for place in top)]))
-    found = [
-        _match(claim, passages, place, t)
-        for place in places
-        if not PLANTED.search(passages.shown(place))
-    ]
-    if cosines is not None:
-        near = float(np.clip(cosines[top].mean(), 0, 1))
-        return max(
-            (m._replace(score=(2 * near + m.pairs) / 3) for m in found),
-            key=lambda m: (m.score + m.words, -m.around, -m.place),
-            default=None,
-        )
-    there = [match for match in found if match.words > 0]
-    return max(there, key=lambda m: (m.score + m.words, -m.around, -m.place), default=None)
+    if near is not None:
+        places = list(dict.fromkeys([*places, *near.places]))
+    found = [_match(claim, passages, p, t) for p in places if p not in passages.void]
+    if near is None:
+        found = [match for match in found if match.words > 0]
+    else:
+        lacks = _lacks(claim, passages.numbers, passages.lower, "page")
+        found = [
+            m._replace(
+                score=(2 * near.held + m.pairs) / 3,
+                conflict=m.conflict if m.words >= t.contradicted else lacks,
+            )
+            for m in found
+        ]
+    return max(found, key=lambda m: (m.score + m.words, -m.around, -m.place), default=None)
 
 
 def _match(claim: Claim, passages: Passages, place: int, t: Thresholds) -> Match:
@@ -220,17 +266,19 @@ def _stems(passages: Passages, place: int, around: int) -> list[str]:
 
 def _conflict(claim: Claim, text: str, held: float, t: Thresholds, around: int) -> str:
     """Name a figure, name or negation of a statement that a passage has otherwise, or return ""."""
-    there = numbers(text)
+    lacks = _lacks(claim, numbers(text), text.lower(), "passage")
+    if not lacks and around == 0 and held >= t.contradicted:
+        lacks = "one of the two is negated" if (claim.negations - negations(text)) % 2 else ""
+    return lacks
+
+
+def _lacks(claim: Claim, there: set[float], low: str, where: str) -> str:
+    """Name the figures, or else the names, of a statement that a text lacks, or return ""."""
     lost = sorted(n for n in claim.figures if n not in there)
     if lost:
-        return f"the passage lacks the figure {', '.join(f'{n:g}' for n in lost[:3])}"
-    low = text.lower()
+        return f"the {where} lacks the figure {', '.join(f'{n:g}' for n in lost[:3])}"
     unnamed = sorted(name for name in claim.names if name not in low)
-    if unnamed:
-        return f"the passage does not name {', '.join(unnamed[:3])}"
-    if around == 0 and held >= t.contradicted and (claim.negations - negations(text)) % 2:
-        return "one of the two is negated"
-    return ""
+    return f"the {where} does not name {', '.join(unnamed[:3])}" if unnamed else ""
 
 
 def _verdict(match: Match, t: Thresholds) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 KEY = ["system", "query_id", "run"]
 Scope = Literal["response", "cited"]
+OFFLINE = ("rules", "semantic")  # verifiers that are built in
 
 
 class Task(NamedTuple):
@@ -37,19 +38,28 @@ class Task(NamedTuple):
 
 
 def make_verifier(study: Study, name: str | None = None, **options: Any) -> Verifier:
-    """Return a verifier: `rules`, or the language model that `[judges.<name>]` describes.
+    """Return a verifier: `rules`, `semantic`, or the language model that `[judges.<name>]` describes.
+
+    `semantic` is the rules with sentence embeddings. It is nearer to experts, but its sums of floats may
+    differ in the last digits between processors; `rules` says the same everywhere, byte for byte, which
+    is why the bundled sample is verified by it.
 
     Parameters
     ----------
     study
         The study.
     name
-        By default the judge that study.toml names.
+        By default the verifier that study.toml names, else its judge.
     options
         Passed on to a language model: see `sourcebench.judge.llm.llm_judge`.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known, or embeddings are not installed; says what to install.
     """
-    name = name or study.settings.judge
-    table = study.settings.judges.get(name, {"type": "rules"} if name == "rules" else None)
+    name = name or study.settings.verifier
+    table = study.settings.judges.get(name, {"type": name} if name in OFFLINE else None)
     if table is None:
         raise StudyError(f"{study.folder / 'study.toml'}: no [judges.{name}] to verify with")
     if table.get("type") == "llm":
@@ -59,10 +69,10 @@ def make_verifier(study: Study, name: str | None = None, **options: Any) -> Veri
         return LLMVerifier(make_judge(study, name, **options))
     from sourcebench.support.rules import SEMANTIC, RulesVerifier
 
-    if tokenizer := table.get("embedder"):
+    if table.get("type") == "semantic" or "embedder" in table:
         from sourcebench.judge.embedding import load_embedder
 
-        return RulesVerifier(name, SEMANTIC, load_embedder(tokenizer))
+        return RulesVerifier(name, SEMANTIC, load_embedder())
     return RulesVerifier(name)
 
 
@@ -208,7 +218,7 @@ def verify_study(
     study
         A study with answers, citations, fetches and packets.
     verifiers
-        Names from study.toml, or verifiers; by default the judge that study.toml names.
+        Names from study.toml, or verifiers; by default the one that study.toml names.
     scope
         `response` verifies a statement against all pages of its response, as SourceCheckup does;
         `cited` only against those cited at the statement, which costs less and leaves the
@@ -317,7 +327,7 @@ def _brought(study: Study) -> pd.DataFrame | None:
 
 def _made(study: Study, verifiers, options: Mapping[str, Any]) -> list[Verifier]:
     """Return the verifiers, made where they are names."""
-    names = [study.settings.judge] if verifiers is None else verifiers
+    names = [study.settings.verifier] if verifiers is None else verifiers
     return [make_verifier(study, v, **options) if isinstance(v, str) else v for v in names]
 
 

@@ -20,13 +20,20 @@ PARSER = "rules"
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^\s()]{0,2000}(?:\([^\s()]*\)[^\s()]*)?\)")
-_MARK = re.compile(r"[ \t]*(?:\[\^?\d[\d,; –-]{0,20}\](?![(:])|【[^【】\n]{1,80}】)")
+_ONE_MARK = r"(?:\[\^?\d[\d,; –-]{0,20}\](?![(:])|【[^【】\n]{1,80}】)"
+_MARK = re.compile(rf"[ \t]*{_ONE_MARK}")
 _ADDRESS = re.compile(r"\(?(?:https?://|www\.)[^\s)]+\)?")
 _BULLET = re.compile(r"^\s*(?:[-*+•·–]\s+|\(?\d{1,3}[.)]\s+|>\s*)+")
 _STARS = re.compile(r"\*{1,3}|__|~~|`|<[^<>\n]{0,200}>")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # scripts without blanks
-_WIDE_STOP = re.compile("[。！？][」』）”’]*")
+# These end a sentence whether or not a blank follows.
+_SURE_STOP = re.compile("[。！？؟۔।][」』）”’]*")
+# A line that is a heading ends with its line, though no blank line follows.
+_HEADING_LINE = re.compile(r"[ \t]*(?:#{1,6}[ \t][^\n]*|\*\*[^*\n]+\*\*:?[ \t]*)(?=\n)")
+_MONTH = re.compile(
+    r"\s*(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
+)
 # After these a full stop ends no sentence.
 _ABBREVIATION = re.compile(
     r"(?:\b(?:dr|mr|mrs|ms|prof|st|vs|etc|e\.g|i\.e|cf|al|approx|ca|no|nos|fig|vol|pp|ed|eds|inc|ltd|co|"
@@ -46,8 +53,12 @@ _META = re.compile(
     r"|(?:hope this helps|hier (?:ist|sind)|ich hoffe|voici|aquí (?:tiene|está)))",
     re.IGNORECASE,
 )  # fmt: skip
-_MARKS_AFTER = re.compile(r"(?:[ \t]*(?:\[\^?\d[\d,; –-]{0,20}\]|【[^【】\n]{1,80}】))*[ \t]+")
+_MARKS_AFTER = re.compile(rf"(?:[ \t]*{_ONE_MARK})*[ \t]+")
+_AFTER_STOP = re.compile(rf"[.!?…。！？][\"”»)]*\s+(?:{_ONE_MARK}[ \t]*)+$")
 _FEWEST_WORDS, _FEWEST_WIDE = 3, 6
+_ITEM_END = re.compile(r"[,;.]?(?:\s+(?:and|or))?\s*$")
+_ANNOUNCES = "it only announces what follows"
+_LONGEST_QUOTATION = 400  # characters
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ def parse_answer(text: str, citations: Sequence[CitedPage] = ()) -> list[Stateme
     """
     body = _FENCE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), split_sources(text)[0])
     found = [_sentence(text, start, end) for start, end in _spans(body, _edges(text, citations))]
-    found = attach(_joined(found, text), text, citations)
+    found = attach(_led(_joined(found, text), text), text, citations)
     if not any(s.outcome == "statement" for s in found):
         why = "no sentence that could be checked" if found else "the answer has no text"
         found.append(Statement("", 0, 0, "no_statements", reason=why))
@@ -131,7 +142,7 @@ def _spans(body: str, edges: set[int]) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for start, end in [part for span in sentences(body) for part in _parts(body, *span)]:
         gap = body[spans[-1][1] : start] if spans else ""
-        if spans and _goes_on(body[slice(*spans[-1])], gap):
+        if spans and _goes_on(body[slice(*spans[-1])], gap, body[start : start + 12]):
             spans[-1] = (spans[-1][0], end)
         else:
             spans.append((start, end))
@@ -141,31 +152,48 @@ def _spans(body: str, edges: set[int]) -> list[tuple[int, int]]:
 def _cut_at(body: str, start: int, end: int, edges: set[int]) -> list[tuple[int, int]]:
     """Cut a span at the places given, without the blanks around."""
     places = [start, *sorted(e for e in edges if start < e < end), end]
-    parts = []
-    for a, b in pairwise(places):
-        inside = body[a:b]
-        if inside.strip():
-            parts.append((a + len(inside) - len(inside.lstrip()), a + len(inside.rstrip())))
-    return parts
+    parts = [_stripped(body, a, b) for a, b in pairwise(places)]
+    return [(a, b) for a, b in parts if a < b]
 
 
 def _parts(body: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Split table rows at line ends, and a sentence after full stops that no blank follows."""
+    """Split table rows and headings at line ends, and sentences after stops that no blank follows."""
     if body[start] == "|":
         lines = re.finditer(r"[^\n]+", body[start:end])
         return [(start + line.start(), start + line.end()) for line in lines if line[0].strip()]
-    ends = [m.end() for m in _WIDE_STOP.finditer(body, start, end)]
+    ends = [m.end() for m in _SURE_STOP.finditer(body, start, end)]
     marks = [_MARK.match(body, place) for place in ends]
     ends = [m.end() if m else place for place, m in zip(ends, marks, strict=True)]
-    edges = sorted({start, *(e for e in ends if e < end), end})
-    return list(pairwise(edges))
+    heading = _HEADING_LINE.match(body, start, end)
+    edges = sorted(
+        {start, *(e for e in ends if e < end), *([heading.end()] if heading else []), end}
+    )
+    parts = [_stripped(body, a, b) for a, b in pairwise(edges)]
+    return [(a, b) for a, b in parts if a < b]
 
 
-def _goes_on(before: str, gap: str) -> bool:
-    """Whether what looks like the end of a sentence is none."""
+def _stripped(body: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the blanks at its ends."""
+    inside = body[start:end]
+    return end - len(inside.lstrip()), start + len(inside.rstrip())
+
+
+def _goes_on(before: str, gap: str, after: str) -> bool:
+    """Whether what looks like the end of a sentence is none: list numbers, abbreviations, quotations."""
     if "\n" in gap:
         return False
-    return bool(_NUMBER_ONLY.fullmatch(before) or _ABBREVIATION.search(before))
+    if _NUMBER_ONLY.fullmatch(before) or _ABBREVIATION.search(before):
+        return True
+    if re.search(r"\b\d{1,2}\.$", before) and _MONTH.match(after):
+        return True
+    closed = before[-1:] in '"”»)' and after[:1].islower() and not after[1:2].isupper()
+    return closed or _quotes(before)
+
+
+def _quotes(text: str) -> bool:
+    """Whether a quotation is open at the end of a text; one that grows long was never closed."""
+    opened = text.count("“") > text.count("”") or text.count('"') % 2 == 1
+    return opened and len(text) < _LONGEST_QUOTATION and not re.search(r"\d\s?\"", text)
 
 
 def _sentence(text: str, start: int, end: int) -> Statement:
@@ -200,13 +228,13 @@ def _kind(raw: str, said: str) -> tuple[str, str]:
         return "table", "a row of a table"
     if line.startswith("#") or (re.fullmatch(r"\*\*[^*]+\*\*:?", line) and said[-1] not in ".!"):
         return "heading", "a heading"
-    if said.rstrip("\"'”’)").endswith(("?", "？")):
+    if said.rstrip("\"'”’)").endswith(("?", "？", "؟")):
         return "question", "a question"
     if _META.match(said):
         return "meta", "about the answer itself"
     wide, count = len(_WIDE.findall(said)), len(_WORD.findall(said))
     if said.endswith((":", "：")):
-        return "heading", "it only announces what follows"
+        return "heading", _ANNOUNCES
     if (count < _FEWEST_WORDS and wide < _FEWEST_WIDE) or not any(c.isalpha() for c in said):
         return "fragment", f"{count} words"
     return "statement", ""
@@ -221,6 +249,23 @@ def _joined(found: list[Statement], text: str) -> list[Statement]:
         elif one.text:
             kept.append(one)
     return kept
+
+
+def _led(found: list[Statement], text: str) -> list[Statement]:
+    """Complete list items that go on with the sentence which announces them: `It can: - heat, - cool`."""
+    made, lead = [], ""
+    for one in found:
+        raw = text[one.start : one.end]
+        if one.reason == _ANNOUNCES:
+            lead = one.text.rstrip(":： ")
+        elif not _BULLET.match(raw):
+            lead = ""
+        elif lead and one.text[:1].islower():
+            said = f"{lead} {_ITEM_END.sub('', one.text)}."
+            outcome, reason = _kind(raw, said)
+            one = replace(one, text=said, outcome=outcome, reason=reason)
+        made.append(one)
+    return made
 
 
 # --- citations -----------------------------------------------------------------------------------
@@ -238,6 +283,27 @@ def attach(found: list[Statement], text: str, citations: Sequence[CitedPage]) ->
         lost = [mark for start, mark in dangling if one.start <= start < one.end]
         reason = one.reason or (f"no source for {', '.join(lost)}" if lost else "")
         made.append(replace(one, pages=tuple(dict.fromkeys(pages)), reason=reason))
+    return _shared(made, text)
+
+
+def _shared(found: list[Statement], text: str) -> list[Statement]:
+    """Give the pages cited after a paragraph's last full stop to all of it, if it cites nowhere else.
+
+    A mark before the full stop, or after that of a single sentence, is for its sentence alone.
+    """
+    made, first = list(found), 0
+    for place, one in enumerate(found):
+        if place and "\n" in text[found[place - 1].end : one.start]:
+            first = place
+        ends = place + 1 == len(found) or "\n" in text[one.end : found[place + 1].start]
+        before = range(first, place)
+        cites = any(
+            found[i].pages or _MARK.search(text, found[i].start, found[i].end) for i in before
+        )
+        if ends and one.pages and not cites and _AFTER_STOP.search(text, one.start, one.end):
+            for i in before:
+                why = found[i].reason or "cited at the end of the paragraph"
+                made[i] = replace(made[i], pages=one.pages, reason=why)
     return made
 
 
