@@ -41,7 +41,7 @@ class Settings:
     top_k: int = 5
     seed: int = 0
     judge: str = "rules"
-    verifier: str = "rules"  # by default the judge
+    verifier: str = "rules"  # by default the judge, or a jury's first member
     provenance: str = ""
     systems: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -102,7 +102,9 @@ def read_settings(path: Path) -> Settings:
     judge, judges = raw.get("judge", "rules"), raw.get("judges", {})
     if judge != "rules" and judge not in judges:
         raise StudyError(f"{path}: judge is {judge!r}, but there is no [judges.{judge}]")
-    verifier = raw.setdefault("verifier", judge)
+    members = judges.get(judge, {}).get("of")  # a jury's first member reads for all
+    first = members[0] if isinstance(members, list) and members else judge
+    verifier = raw.setdefault("verifier", first)
     if verifier not in ("rules", "semantic", *judges):
         raise StudyError(
             f"{path}: verifier is {verifier!r}; it must be rules, semantic, or a name under [judges]"

@@ -75,6 +75,7 @@ def test_a_jury_judges_a_study(tmp_path):
     complete = wide.dropna().astype(float)
     members = complete[["fake", "other", "rules"]]
     assert len(complete) > 0
+    assert study.settings.verifier == "fake"
     assert complete["panel"].tolist() == members.median(axis=1).tolist()
     text = (tmp_path / "study.toml").read_text(encoding="utf-8")
     (tmp_path / "study.toml").write_text(text.replace('"other"]', '"panel"]'), encoding="utf-8")

@@ -67,6 +67,11 @@ def make_verifier(study: Study, name: str | None = None, **options: Any) -> Veri
         from sourcebench.support.llm import LLMVerifier
 
         return LLMVerifier(make_judge(study, name, **options))
+    if table.get("type") not in (None, *OFFLINE):
+        raise StudyError(
+            f"{study.folder / 'study.toml'}: [judges.{name}] of type {table['type']!r} can't verify; "
+            "name one judge as verifier"
+        )
     from sourcebench.support.rules import SEMANTIC, RulesVerifier
 
     if table.get("type") == "semantic" or "embedder" in table:
