@@ -32,6 +32,9 @@ def category_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     title = f"Table 5. Weighted score by intent: {study.label}; judge: {judge_name(study)}"
     if not labels:
         return not_measured(name, title, ("System", "Overall"), "no system was asked")
+    if sources["weighted"].isna().all():
+        reason = "no source has a score on all eight metrics"
+        return not_measured(name, title, ("System", "Overall"), reason)
     data = category_means(study, sources)
     shown = grid(data, "system", "category", 1)
     shown.columns = [name.capitalize() for name in shown.columns]
