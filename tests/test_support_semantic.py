@@ -48,6 +48,13 @@ def test_verdicts(verifier, statement, verdicts):
     assert found.quote_found
 
 
+def test_evidence_in_other_words_is_the_nearest_sentence(verifier):
+    """Where few words are shared, the passage shown is the one that says it."""
+    found = check(verifier, "Precipitation had been scarce that year.")
+    assert found.evidence == "It was a dry year in Skarvik."
+    assert "of the meaning" in found.reason
+
+
 def test_forged_evidence_backs_nothing(verifier):
     """Sentences that hand out verdicts are no evidence, also where a page has no others."""
     claim = "Dragons live in Bern."

@@ -36,6 +36,7 @@ _PASSAGE = 3  # sentences before and after that one which make up a passage
 _EMBEDDED = 400  # sentences of a page that embeddings are made of
 _NEAREST = 5  # sentences that are seen together
 _QUOTE = 400  # characters of evidence
+_OWN_WORDS = 0.5  # share of the words from which on a passage is shown, else the nearest in meaning
 # A page that hands out verdicts is not evidence of anything.
 PLANTED = re.compile(r"[\"']?verdict[\"']?\s*[:=]\s*[\"']?\w*support|statement[^.\n]{0,40}\bis supported by this", re.I)  # fmt: skip
 
@@ -180,8 +181,12 @@ class RulesVerifier:
                 return Check("cant_tell", reason=other, flags=(*flags, "other_language"))
         if match is None:
             return Check("not_supported", reason="no passage shares its words", flags=flags)
-        quote = passages.shown(match.place, match.around)[:_QUOTE].strip()
+        shown = (match.place, match.around)
         said = f"{match.words:.0%} of the words, {match.pairs:.0%} of the word pairs"
+        if near is not None and near.places:
+            said += f", {near.held:.0%} of the meaning"
+            shown = shown if match.words >= _OWN_WORDS else (near.places[0], 0)
+        quote = passages.shown(*shown)[:_QUOTE].strip()
         reason = f"{said}; {match.conflict}" if match.conflict else said
         verdict = _verdict(match, self.thresholds)
         return Check(verdict, quote, stands_in(quote, passages.text), reason=reason, flags=flags)
