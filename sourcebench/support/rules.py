@@ -185,7 +185,8 @@ class RulesVerifier:
         said = f"{match.words:.0%} of the words, {match.pairs:.0%} of the word pairs"
         if near is not None and near.places:
             said += f", {near.held:.0%} of the meaning"
-            shown = shown if match.words >= _OWN_WORDS else (near.places[0], 0)
+            # The sentences around go along: a heading or a stray word alone would prove nothing.
+            shown = shown if match.words >= _OWN_WORDS else (near.places[0], 1)
         quote = passages.shown(*shown)[:_QUOTE].strip()
         reason = f"{said}; {match.conflict}" if match.conflict else said
         verdict = _verdict(match, self.thresholds)
