@@ -113,3 +113,31 @@ def test_missing_verdicts_and_verifiers_are_clear_errors(tmp_path):
         load_support(study)
     with pytest.raises(StudyError, match=r"no \[judges.nobody\]"):
         make_verifier(study, "nobody")
+
+
+def test_a_study_without_answers_has_nothing_to_support(tmp_path):
+    """Every table of the section says so, and the figure is drawn all the same."""
+    import matplotlib.pyplot as plt
+    import pandas as pd
+
+    import sourcebench as sb
+    from sourcebench.study import Study
+
+    head = 'title = "None"\nkind = "live"\nlicence = "MIT"\nas_of = 2026-06-01\n'
+    (tmp_path / "study.toml").write_text(head, encoding="utf-8")
+    study = Study(tmp_path)
+    study.save("queries", [{"query_id": "q", "text": "Why?", "category": "factual"}])
+    support, sources = (
+        sb.load_support(study),
+        pd.DataFrame(columns=["system", "query_id", "page_id", "weighted"]),
+    )
+    for made in (
+        sb.validity_table(study, support),
+        sb.support_table(study, support),
+        sb.response_table(study, support),
+        sb.quality_table(study, support, sources),
+    ):
+        assert "the study has no answers" in made.note
+    figure, drawn = sb.quality_figure(study, support, sources)
+    plt.close(figure)
+    assert drawn.empty

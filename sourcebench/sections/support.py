@@ -46,6 +46,9 @@ _RULES = (
 )
 
 
+_NO_ANSWERS = "the study has no answers"
+
+
 def support_title(study: Study, support: Support) -> str:
     """Return how this section's tables name study and verifier."""
     return f"{study.label}; verifier: {_OFFLINE.get(support.verifier, support.verifier)}"
@@ -53,6 +56,9 @@ def support_title(study: Study, support: Support) -> str:
 
 def validity_table(study: Study, support: Support) -> PaperTable:
     """Return URL validity in both readings, and what became of the cited addresses."""
+    title = f"Cited addresses: {support_title(study, support)}"
+    if support.responses.empty:
+        return not_measured("support-addresses", title, ["System"], _NO_ANSWERS)
     long = _percent(support_estimates(support, study.load("queries"), list(labels_of(study))))
     long = long[long["measure"].str.startswith("url_")]
     shown = _wide(study, long, long["measure"].str.removeprefix("url_"))
@@ -68,7 +74,6 @@ def validity_table(study: Study, support: Support) -> PaperTable:
         _PERCENT
         + "One row an address and response; an address cited twice in a response counts once."
     )
-    title = f"Cited addresses: {support_title(study, support)}"
     return PaperTable("support-addresses", title, long, shown, note)
 
 
@@ -83,6 +88,9 @@ def _counted(states: pd.DataFrame, system: str) -> str:
 
 def support_table(study: Study, support: Support) -> PaperTable:
     """Return the share of supported statements under both rules and both readings."""
+    title = f"Supported statements: {support_title(study, support)}"
+    if support.responses.empty:
+        return not_measured("support-statements", title, ["System"], _NO_ANSWERS)
     long = _percent(support_estimates(support, study.load("queries"), list(labels_of(study))))
     long = long[long["measure"] == "statement"]
     shown = _wide(study, long, _rule_names(long))
@@ -96,7 +104,6 @@ def support_table(study: Study, support: Support) -> PaperTable:
         + "Cited source, strict, is also called citation recall. Per query: its mean over "
         "queries. Left out: sentences that state nothing (questions, headings, remarks, table rows)."
     )
-    title = f"Supported statements: {support_title(study, support)}"
     return PaperTable("support-statements", title, long, shown, note)
 
 
@@ -107,6 +114,9 @@ def _sum(counts: pd.DataFrame, system: str, column: str) -> int:
 
 def response_table(study: Study, support: Support) -> PaperTable:
     """Return the share of responses with every statement supported, and citation precision."""
+    title = f"Fully supported responses: {support_title(study, support)}"
+    if support.responses.empty:
+        return not_measured("support-responses", title, ["System"], _NO_ANSWERS)
     long = _percent(support_estimates(support, study.load("queries"), list(labels_of(study))))
     long = long[long["measure"].isin(["response", "citation_precision"])]
     names = _rule_names(long).where(long["measure"] == "response", "Citation precision")
@@ -117,7 +127,6 @@ def response_table(study: Study, support: Support) -> PaperTable:
         + "A response without a statement has no value. Citation precision: citations whose "
         "page supports the statement they stand at, of those whose page could be read."
     )
-    title = f"Fully supported responses: {support_title(study, support)}"
     return PaperTable("support-responses", title, long, shown, note)
 
 
@@ -150,6 +159,9 @@ def quality_table(
     study: Study, support: Support, sources: pd.DataFrame, good: float = GOOD
 ) -> PaperTable:
     """Return how many statements are backed by good sources, by poor ones, and by none."""
+    title = f"Support and source quality: {support_title(study, support)}"
+    if support.responses.empty:
+        return not_measured("support-quality", title, ["System"], _NO_ANSWERS)
     labels = labels_of(study)
     rows = support_and_quality(support, sources, good=good)
     long = kind_shares(rows, study.load("queries"), list(labels))
@@ -165,7 +177,6 @@ def quality_table(
         f"{study.settings.top_k} pages of a query have a score."
     )
     note += f" No statement: {'; '.join(absent)}." if absent else ""
-    title = f"Support and source quality: {support_title(study, support)}"
     return PaperTable("support-quality", title, percent, shown, note)
 
 

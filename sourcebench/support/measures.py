@@ -89,7 +89,7 @@ def load_support(study: Study, verifier: str | None = None) -> Support:
     statements = study.load("statements")
     verdicts = study.load("support")
     verdicts = verdicts[verdicts["verifier"] == verifier]
-    if statements.empty:
+    if statements.empty and len(study.load("answers")):
         raise ValueError(
             f"{study.path('statements')}: no statements yet; run: sourcebench verify {study.folder}"
         )

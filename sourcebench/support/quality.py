@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sourcebench.statistics.intervals import ratio_estimate
+from sourcebench.statistics.intervals import Estimate, ratio_estimate
 from sourcebench.support.measures import SHARE, STATEMENT, UNKNOWN, Support
 
 GOOD = 70.0  # weighted score from which a source counts as good
@@ -89,4 +89,4 @@ def kind_shares(rows: pd.DataFrame, queries: pd.DataFrame, systems: list[str]) -
             strata = strata_of(queries, "category")
             e = ratio_estimate(total, count.astype(float), strata, SHARE)
             made.append({"system": system, "column": kind, **e._asdict()})
-    return pd.DataFrame(made)
+    return pd.DataFrame(made, columns=["system", "column", *Estimate._fields])
