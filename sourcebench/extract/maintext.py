@@ -11,16 +11,18 @@ from sourcebench.extract.survey import is_beside
 MAX_TEXT = 300_000
 MAX_TABLES = 40
 _SHORT = 600  # a text this short is read again with all extractors
+_LIST_MARKS = str.maketrans("", "", "|•*-")
 _EMPTY_CELLS = re.compile(r"(?:\|[ \t]*){3,}")
+# Both are searched in lower-case lines.
 _CONTACT = re.compile(
-    r"(?i)\w@\w|\+?\d[\d ()./-]{7,}\d|\b(?:contact(?: us)?|imprint|impressum|kontakt|mentions légales|"
+    r"\w@\w|\+?\d[\d ()./-]{7,}\d|\b(?:contact(?: us)?|imprint|impressum|kontakt|mentions légales|"
     r"about(?: us| the \w+)?|über uns|qui sommes|owned by|published by|publisher|herausgeber|operated by|"
     r"a division of|part of the|copyright|masthead|corrections?|ethics|editorial (?:policy|standards|team)|"
     r"street|avenue|suite|p\.?o\.? box|straße|gmbh|inc\.|llc|ltd|registered (?:charity|office|in)|"
     r"nonprofit|foundation|phone|tel(?:efon)?\.?:|e-?mail|newsroom|registergericht)\b|©|\w(?:straße|str\.) \d"
 )
 _TELLING = re.compile(
-    r"(?i)\b(?:advertis\w*|anzeige|werbung|sponsor\w*|affiliate|commissions?|disclosure|promoted|paid|"
+    r"\b(?:advertis\w*|anzeige|werbung|sponsor\w*|affiliate|commissions?|disclosure|promoted|paid|"
     r"privacy|terms|policy|written|reviewed|updated|posted|published|author|reporter|editor|by)\b|"
     r"\b(?:19|20)\d\d\b"
 )
@@ -154,7 +156,7 @@ def _place_after(table, lines: list[str]) -> int:
 
 def squeeze(text: str) -> str:
     """Return a text without blanks and marks of lists and tables, for comparing."""
-    return re.sub(r"[\s|•*-]+", "", text)
+    return "".join(text.split()).translate(_LIST_MARKS)
 
 
 def _tidy(text: str) -> str:
@@ -170,35 +172,42 @@ def outside_lines(lines: list[Line], text: str) -> str:
     dates and advertising, then to the first and last of the other lines that are not just links,
     and last to links.
     """
+    left = _left_out(lines, text)
+    low = [short.lower() for short, _ in left]
+    chosen: set[int] = set()
+    for wanted, room in (
+        (lambda place: _CONTACT.search(low[place]), 1600),
+        (lambda place: _TELLING.search(low[place]), 1200),
+        (lambda place: not left[place][1], 1200),
+        (lambda place: True, 600),
+    ):
+        places = [place for place in range(len(left)) if place not in chosen and wanted(place)]
+        chosen |= _ends(places, left, room)
+    return "\n".join(left[place][0] for place in sorted(chosen))
+
+
+def _left_out(lines: list[Line], text: str) -> list[tuple[str, bool]]:
+    """Return each line that a text lacks once, shortened, and whether it is little but links."""
     flat = " ".join(text.split())
     seen, left = set(text.split("\n")), []
-    for place, line in enumerate(lines):
+    for line in lines:
         said = line.text
         if len(said) > 1 and said not in seen:
             seen.add(said)
             if said not in flat:
                 short = said if len(said) <= 300 else said[:297] + "..."
-                left.append((place, short, line.link_chars > 0.8 * len(said)))
-    chosen: set[int] = set()
-    for wanted, room in (
-        (lambda entry: _CONTACT.search(entry[1]), 1600),
-        (lambda entry: _TELLING.search(entry[1]), 1200),
-        (lambda entry: not entry[2], 1200),
-        (lambda entry: True, 600),
-    ):
-        entries = [entry for entry in left if entry[0] not in chosen and wanted(entry)]
-        chosen |= _ends(entries, room)
-    return "\n".join(short for place, short, _ in left if place in chosen)
+                left.append((short, line.link_chars > 0.8 * len(said)))
+    return left
 
 
-def _ends(entries: list[tuple[int, str, bool]], room: int) -> set[int]:
-    """Return the places of the first and the last entries that fit, half the room for each end."""
+def _ends(places: list[int], left: list[tuple[str, bool]], room: int) -> set[int]:
+    """Return the first and the last places whose lines fit, half the room for each end."""
     taken: set[int] = set()
-    for order, share in ((entries, room // 2), (entries[::-1], room - room // 2)):
-        for place, short, _ in order:
+    for order, share in ((places, room // 2), (places[::-1], room - room // 2)):
+        for place in order:
             if place in taken:
                 continue
-            share -= len(short) + 1
+            share -= len(left[place][0]) + 1
             if share < 0:
                 break
             taken.add(place)

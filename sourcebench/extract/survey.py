@@ -149,10 +149,14 @@ def _marks(name: str) -> int:
 def _holding_article(root) -> set:
     """Return the elements that hold the heading, an article or much of the running text."""
     held = {above for e in root.iter("h1", "article") for above in e.iterancestors()}
-    weight: Counter = Counter()
+    parents: Counter = Counter()
     for paragraph in root.iter("p"):
         size = len(paragraph.text or "") + sum(len(child.tail or "") for child in paragraph)
         if size > 80:
-            weight.update(dict.fromkeys(paragraph.iterancestors(), size))
+            parents[paragraph.getparent()] += size
+    weight: Counter = Counter()
+    for parent, size in parents.items():
+        for element in (parent, *parent.iterancestors()):
+            weight[element] += size
     total = max(weight.values(), default=0)
     return held | {element for element, size in weight.items() if size > 0.4 * total}
