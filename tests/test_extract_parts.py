@@ -123,6 +123,19 @@ CHINESE = (
     "<html><body><p>委员会发布了第三次年度河流水位报告，平均水深下降了十一厘米，数据公开。</p>"
 )
 RUSSIAN = "<html><body><p>Комиссия опубликовала третий ежегодный обзор уровня воды в реках.</p>"
+KOREAN = "<html><body><p>위원회는 북부 평야의 하천 수위에 관한 세 번째 연례 보고서를 발표했다.</p>"
+POLISH = "<html><body><p>Żółta rzeka opadła o jedenaście centymetrów, powiedział urząd ochrony środowiska w Łodzi.</p>"
+TURKISH = "<html><body><p>Komite, kuzey ovasındaki nehir seviyelerine ilişkin üçüncü yıllık incelemesini yayınladı.</p>"
+GREEK = (
+    "<html><body><p>Η επιτροπή δημοσίευσε την τρίτη ετήσια έκθεση για τα επίπεδα των ποταμών.</p>"
+)
+THAI = "<html><body><p>คณะกรรมการได้เผยแพร่รายงานประจำปีฉบับที่สามเกี่ยวกับระดับน้ำในแม่น้ำ</p>"
+FRENCH = "<html><body><p>Le comité a publié son troisième relevé des rivières, où l'eau a baissé à nouveau.</p>"
+LATE = (
+    "<html><head><script>"
+    + "x" * 12_000
+    + "</script><meta charset='euc-jp'></head><body><p>委員会</p>"
+)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +156,23 @@ RUSSIAN = "<html><body><p>Комиссия опубликовала третий
         (CHINESE, "gb18030", "text/html; charset=gb2312", "header"),
         (RUSSIAN, "cp1251", "text/html", "guess"),
         (RUSSIAN, "koi8-r", "text/html; charset=koi8-r", "header"),
+        # "ISO-8859-1" is what servers say of everything
+        (RUSSIAN, "cp1251", "text/html; charset=iso-8859-1", "guess"),
+        (CHINESE, "gb18030", "text/html; charset=iso-8859-1", "guess"),
+        (JAPANESE, "euc_jp", "text/html; charset=iso-8859-1", "guess"),
+        (JAPANESE, "iso2022_jp", "text/html", "guess"),
+        (KOREAN, "euc_kr", "text/html", "guess"),
+        (KOREAN, "euc_kr", "text/html; charset=utf-8", "guess"),
+        (GREEK, "iso8859-7", "text/html; charset=iso-8859-1", "guess"),
+        (THAI, "tis-620", "text/html; charset=iso-8859-1", "guess"),
+        (POLISH, "cp1250", "text/html", "guess"),
+        (POLISH, "iso8859-2", "text/html; charset=iso-8859-1", "guess"),
+        (TURKISH, "cp1254", "text/html", "guess"),
+        (FRENCH, "cp1252", "text/html", "guess"),
+        (LATE, "euc_jp", "text/html", "meta"),
+        (GERMAN, "utf-16-le", "text/html", "guess"),
+        (RUSSIAN, "utf-16-be", "text/html; charset=utf-8", "guess"),
+        (GERMAN, "utf-8", "text/html; charset=utf-16", "guess"),
     ],
 )
 def test_encodings(text, encoding, kind, how):
@@ -150,6 +180,27 @@ def test_encodings(text, encoding, kind, how):
     decoded = decode(text.encode(encoding), {"content-type": kind})
     assert decoded.text == text
     assert decoded.how == how
+
+
+def test_a_few_bad_bytes_do_not_change_the_encoding():
+    """A comment pasted in another encoding costs its own letters, not those of the page."""
+    page = (RUSSIAN + GERMAN).encode() + "Grüße aus Köln".encode("cp1252")
+    decoded = decode(page, {"content-type": "text/html; charset=utf-8"})
+    assert (decoded.encoding, decoded.how) == ("utf-8", "header")
+    assert RUSSIAN in decoded.text
+
+
+def test_wide_text_is_told_from_wide_numbers():
+    """UTF-16 without a mark is text; an array of small numbers, as full of zeros, is not."""
+    assert media_type(GERMAN.encode("utf-16-le"), {}) == "text/html"
+    numbers = b"".join(n.to_bytes(2, "little") for n in range(250))
+    assert media_type(numbers, {}) == "application/octet-stream"
+
+
+def test_references_mean_what_browsers_show():
+    """References to 128 to 159 are windows-1252, as HTML has it: &#146; is an apostrophe."""
+    root = parse("<p>river&#146;s &#x96; end &#150; &#1468; &#x9;</p>").root
+    assert root.text_content().strip() == "river’s – end – \u05bc"
 
 
 @given(
@@ -166,6 +217,7 @@ def test_mojibake_needs_more_than_a_foreign_word():
     """Replacement characters and pairs such as Ã¼ count from the third on; plain text does not."""
     assert is_mojibake("grÃ¶ÃŸer fÃ¼r")
     assert is_mojibake("a\ufffdb\ufffdc\ufffd")
+    assert is_mojibake("委员会".encode().decode("latin-1"))
     assert not is_mojibake("größer für São Paulo, naïve façade, Ångström")
 
 

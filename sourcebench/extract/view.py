@@ -38,7 +38,8 @@ _OWN_PARTS = (
     "./*/tr/td | ./*/tr/th"
 )
 _EMPTY_MOUNT = (
-    "boolean(//body//div[@id][not(*)][not(normalize-space())] | //body//app-root[not(*)])"
+    "boolean(//body//*[self::div or self::main or self::section][@id][not(*)][not(normalize-space())]"
+    " | //body//app-root[not(*)])"
 )
 
 
