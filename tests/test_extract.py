@@ -434,6 +434,42 @@ def test_a_page_on_one_line_says_the_same(shared, name):
         ),
         (ARTICLE + "<footer>This page was last edited on 2 May 2026</footer>", None, "2026-05-02"),
         (ARTICLE + "<p>Customer review 3 May 2024</p>", None, None),
+        (
+            ARTICLE.replace("<p>", "<p>Updated May 4, 2025; published May 12, 2024</p><p>", 1),
+            "2024-05-12",
+            "2025-05-04",
+        ),
+        # dates of other events, in sentences and under labels
+        (
+            ARTICLE.replace(
+                "<p>", "<p>The meeting takes place on 12 March 2024 in Oslo.</p><p>", 1
+            ),
+            None,
+            None,
+        ),
+        (
+            ARTICLE.replace("<p>", "<p>On 14 May 1998 the dam broke and flooded all.</p><p>", 1),
+            None,
+            None,
+        ),
+        (ARTICLE.replace("<p>", "<p>Ann Lee (born 14 May 1968)</p><p>", 1), None, None),
+        (ARTICLE.replace("<p>", "<p>Retrieved 14 May 2024</p><p>", 1), None, None),
+        (ARTICLE.replace("<p>", "<p>Opened</p><p>14 May 1998</p><p>", 1), None, None),
+        # bylines with more in them than a date
+        (
+            ARTICLE.replace("<p>", "<p>By Dana Reyes | May 14, 2026 | 5 min read</p><p>", 1),
+            "2026-05-14",
+            None,
+        ),
+        (
+            ARTICLE.replace(
+                "<p>", "<p>OSLO, May 14, 2026 /PRNewswire/ -- The agency said so.</p><p>", 1
+            ),
+            "2026-05-14",
+            None,
+        ),
+        (ARTICLE.replace("<p>", "<p>14 May 2027</p><p>", 1), None, None),
+        (ARTICLE.replace("<p>", "<p>3 days ago</p><p>", 1), None, None),
         (ARTICLE.replace("<p>", "<p>Customer rating 3 May 2024</p><p>", 1), None, None),
     ],
 )
@@ -442,6 +478,59 @@ def test_dates_in_sight(body, published, modified):
     packet = extract(page(body))
     assert (packet.published and packet.published.date) == published
     assert (packet.modified and packet.modified.date) == modified
+
+
+@pytest.mark.parametrize(
+    ("item", "published", "modified"),
+    [
+        ({"datePublished": "2026-05-14", "dateModified": "2026-05-01"}, "2026-05-14", None),
+        ({"datePublished": "2036-05-14"}, None, None),
+        ({"datePublished": "1970-01-01T00:00:00Z"}, None, None),
+        ({"datePublished": "0001-01-01T00:00:00Z"}, None, None),
+        ({"datePublished": 1778716800000}, "2026-05-14", None),
+        # tomorrow's date, but an hour before the visit
+        ({"datePublished": "2026-06-03T00:00:00+13:00"}, "2026-06-03", None),
+        ({"datePublished": "2026-06-03T00:00:00Z"}, None, None),
+        ({"@type": "Organization", "foundingDate": "1999-05-14"}, None, None),
+        ({"@type": "Event", "startDate": "2026-05-14"}, None, None),
+        (
+            {
+                "@type": "Product",
+                "offers": {"price": 1},
+                "review": {"@type": "Review", "datePublished": "2024-05-14"},
+            },
+            None,
+            None,
+        ),
+        (
+            {"@type": "Blog", "blogPost": [{"@type": "Article", "datePublished": "2020-05-14"}]},
+            None,
+            None,
+        ),
+    ],
+)
+def test_dates_in_json_ld(item, published, modified):
+    """Dates of the page's own article count where they can be true; those of others do not."""
+    packet = extract(page(ARTICLE, json_ld(**{"@type": "Article", **item})))
+    assert (packet.published and packet.published.date) == published
+    assert (packet.modified and packet.modified.date) == modified
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("2026/05/14/river-levels", "2026-05-14"),
+        ("news/2026-05-14-river-levels", "2026-05-14"),
+        ("news/20260514/river-levels", "2026-05-14"),
+        ("2026/05/river-levels", "2026-05"),
+        ("news/20261399/river-levels", None),
+        ("news/12345678", None),
+    ],
+)
+def test_dates_in_the_address(path, found):
+    """An address with a day or a month in it dates a page that says nothing itself."""
+    packet = extract(page(ARTICLE), url=f"https://example.org/{path}")
+    assert (packet.published and packet.published.date) == found
 
 
 def test_a_thread_was_changed_with_its_last_post():

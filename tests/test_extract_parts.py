@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebench.extract.dates import read_date
+from sourcebench.extract.datetext import date_order, read_date
 from sourcebench.extract.decode import decode, is_mojibake, media_type
 from sourcebench.extract.lines import visible_lines
 from sourcebench.extract.names import kind_of, leading_names, split_names
@@ -30,6 +30,22 @@ from sourcebench.extract.tree import MAX_TAGS, PageLimit, parse
         ("3. März 2024", "2024-03-03"),
         ("le 5 février 2023", "2023-02-05"),
         ("12 de mayo de 2024", "2024-05-12"),
+        ("14 maj 2026", "2026-05-14"),
+        ("14. toukokuuta 2026", "2026-05-14"),
+        ("14. května 2026", "2026-05-14"),
+        ("2026. május 14.", "2026-05-14"),
+        ("14 Mayıs 2026", "2026-05-14"),
+        ("14 Μαΐου 2026", "2026-05-14"),
+        ("14 травня 2026", "2026-05-14"),
+        ("14. svibnja 2026.", "2026-05-14"),
+        ("14 مايو 2026", "2026-05-14"),
+        ("2026년 5월 14일", "2026-05-14"),
+        ("14 tháng 5, 2026", "2026-05-14"),
+        ("14/May/2026", "2026-05-14"),
+        ("1778716800", "2026-05-14"),
+        ("1778716800000", "2026-05-14"),
+        ("1970-01-01T00:00:00Z", ""),
+        ("05.06.25", ""),
         ("14.05.2026", "2026-05-14"),
         ("4. 2. 2022", "2022-02-04"),
         ("25/12/2025", "2025-12-25"),
@@ -49,6 +65,30 @@ from sourcebench.extract.tree import MAX_TAGS, PageLimit, parse
 def test_dates_are_read_by_named_forms_only(text, found):
     """Named forms give a day or a month; two possible orders give the year; codes give nothing."""
     assert read_date(text) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "host", "lines", "order"),
+    [
+        ("en", "example.org", [], None),
+        ("", "example.org", [], None),
+        ("en-GB", "example.org", [], True),
+        ("en-US", "example.co.uk", [], False),
+        ("en", "example.co.uk", [], True),
+        ("en", "river.gov", [], False),
+        ("en-CA", "example.ca", [], None),
+        ("de", "example.org", [], True),
+        ("ja", "example.jp", [], None),
+        ("en", "example.org", ["Posted 25/12/2025"], True),
+        ("en-GB", "example.org", ["12/25/2025"], False),
+        ("en", "example.org", ["12/25/2025", "25/12/2025"], None),
+    ],
+)
+def test_the_order_of_day_and_month_is_known_or_left_open(language, host, lines, order):
+    """Another date of the page, the region of its language and its country tell the order."""
+    assert date_order(language, host, lines) is order
+    expected = {True: "2026-06-05", False: "2026-05-06", None: "2026"}[order]
+    assert read_date("05/06/2026", day_first=order) == expected
 
 
 @given(st.text(max_size=80), st.dates(date(1950, 1, 1), date(2099, 12, 31)), st.text(max_size=80))
