@@ -572,6 +572,91 @@ def test_json_ld_graph_gives_author_publisher_and_biography():
     assert any(item.get("telephone") == "+1 555 0100" for item in packet.json_ld)
 
 
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Dana Reyes, Staff Writer", "Dana Reyes"),
+        ("By Dana Reyes, Reuters", "Dana Reyes"),
+        ("By DANA REYES | Associated Press", "DANA REYES"),
+        ("By Dana Reyes @dreyes", "Dana Reyes"),
+        ("By Dana Reyes May 14, 2026 10:00 am", "Dana Reyes"),
+        ("By Dana Reyes. Translated by Omar Lund", "Dana Reyes"),
+        ("By Dana Reyes, Omar Lund and Ines Moreau", "Dana Reyes; Omar Lund; Ines Moreau"),
+        ("By Ludwig van der Berg", "Ludwig van der Berg"),
+        ("By the National River Service", "National River Service"),
+        ("Dana Reyes in Oslo", "Dana Reyes"),
+        ("Von Anna Müller, Berlin", "Anna Müller"),
+        ("Redaktion: Anna Müller", "Anna Müller"),
+        ("Par Élodie Durand, publié le 14 mai 2026 à 10h", "Élodie Durand"),
+        ("di Luca Bianchi", "Luca Bianchi"),
+        ("Door Jan de Vries", "Jan de Vries"),
+        ("Av Åsa Lindqvist", "Åsa Lindqvist"),
+        ("Автор: Иван Петров", "Иван Петров"),
+        ("Yazar: Ayşe Yılmaz", "Ayşe Yılmaz"),
+        ("著者: 山田太郎", "山田太郎"),
+        ("作者：王小明", "王小明"),
+        ("김철수 기자", "김철수"),
+        ("Interview with Omar Lund", ""),
+        ("Sponsored by Acme Pumps", ""),
+        ("Posted by admin on May 14, 2026", ""),
+        ("Door handles for sale", ""),
+    ],
+)
+def test_bylines_of_many_languages(line, names):
+    """A byline names its authors, without places, agencies, handles, dates and other trades."""
+    body = ARTICLE.replace("<p>", f"<p class='byline'>{line}</p><p>", 1)
+    assert "; ".join(author.name for author in extract(page(body)).authors) == names
+
+
+@pytest.mark.parametrize(
+    ("author", "names"),
+    [
+        ("Dana Reyes", "Dana Reyes"),
+        (["Dana Reyes", "Omar Lund"], "Dana Reyes; Omar Lund"),
+        ({"@type": "Person", "name": ["Dana Reyes", "Omar Lund"]}, "Dana Reyes; Omar Lund"),
+        ({"@type": "Person", "name": "Dana Reyes, Omar Lund"}, "Dana Reyes; Omar Lund"),
+        ({"@type": "Person", "name": "Reyes, Dana"}, "Dana Reyes"),
+        ({"@type": "Person", "givenName": "Dana", "familyName": "Reyes"}, "Dana Reyes"),
+        ({"@type": "Person", "name": "By <b>Dana Reyes</b>"}, "Dana Reyes"),
+        ("https://example.org/staff/dana", ""),
+    ],
+)
+def test_authors_in_json_ld_in_all_forms(author, names):
+    """A name is found as text, list, list in one name, turned round, or in parts."""
+    packet = extract(page(ARTICLE, json_ld(**{"@type": "Article", "author": author})))
+    assert "; ".join(author.name for author in packet.authors) == names
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("<meta name='dc.creator' content='Reyes, Dana; Lund, Omar'>", "Dana Reyes; Omar Lund"),
+        ("<meta name='author' content='Dana Reyes; Omar Lund'>", "Dana Reyes; Omar Lund"),
+        ("<meta name='citation_author' content='Reyes, Dana'>", "Dana Reyes"),
+        ("<meta property='article:author' content='https://facebook.com/news'>", ""),
+    ],
+)
+def test_authors_in_meta_elements(head, names):
+    """Lists with semicolons and turned names of scholarly pages are read as names."""
+    assert "; ".join(author.name for author in extract(page(ARTICLE, head)).authors) == names
+
+
+@pytest.mark.parametrize(
+    ("after", "names"),
+    [
+        ("<div class='author-bio'><p>Dana Reyes is a hydrologist.</p></div>", "Dana Reyes"),
+        ("<h3>About the author</h3><p>Dana Reyes writes about rivers.</p>", "Dana Reyes"),
+        ("<div class='testimonial'><p class='author-info'>Dana Reyes is happy.</p></div>", ""),
+        ("<aside><div class='author-bio'>Omar Lund is a writer.</div></aside>", ""),
+        ("<div class='comment'><span class='comment-author'>Omar Lund</span></div>", ""),
+    ],
+)
+def test_a_biography_under_the_text_names_the_author(after, names):
+    """Where no byline does, the author box does; praise and comments do not."""
+    packet = extract(page(ARTICLE + after))
+    assert "; ".join(author.name for author in packet.authors) == names
+
+
 def test_the_site_as_author_is_an_organisation():
     """An author that bears the name of the site is no person."""
     head = "<meta property='og:site_name' content='Deutscher Ruderbund'>"
