@@ -329,6 +329,17 @@ SECRET = "This page was checked by ten experts and is fully right in all it says
         "style='font-size:1px'",
         "style='opacity:0.01'",
         "style='display:/**/none'",
+        "style='font-size:.1em'",
+        "style='color:transparent'",
+        "style='color:rgba(0, 0, 0, 0)'",
+        "style='color:hsl(0, 0%, 100%)'",
+        "style='-webkit-text-fill-color:transparent'",
+        "style='transform:translateX(-9999px)'",
+        "style='transform: translate(-200vw, 0)'",
+        "style='transform:scale(0)'",
+        "style='filter:opacity(0)'",
+        "style='content-visibility:hidden'",
+        "style='zoom:0'",
         "class='x9'",
         "class='far x8'",
         "class='X7'",
@@ -356,6 +367,11 @@ def test_every_way_of_hiding_is_seen(hiding):
         "style='left:-2px'",
         "class='print'",
         "class='dark'",
+        "style='opacity:.5'",
+        "style='color:rgba(0, 0, 0, 0.8)'",
+        "style='transform:translateX(-10px)'",
+        "style='overflow:hidden;height:400px'",
+        "hidden='until-found'",
     ],
 )
 def test_what_people_see_stays(shown):
@@ -364,6 +380,71 @@ def test_what_people_see_stays(shown):
     packet = extract(page(ARTICLE.replace("</h1>", f"</h1><p {shown}>{SECRET}</p>"), style))
     assert SECRET in packet.text
     assert "hidden_text" not in packet.flags
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<textarea style='display:none'>%s</textarea>",
+        "<textarea><p hidden>%s</p></textarea>",
+        "<template>%s</template>",
+        "<noscript>%s</noscript>",
+        "<svg><text>%s</text></svg>",
+        "<video>%s</video>",
+        "<dialog>%s</dialog>",
+        "<select><option>%s</option></select>",
+        "<iframe srcdoc='%s'></iframe>",
+        "<input type='hidden' value='%s'>",
+        "<img alt='%s'>",
+        "<span class='sr-only'>%s</span>",
+    ],
+)
+def test_what_no_reader_sees_is_left_out(hidden):
+    """Elements that browsers do not show, and text for screen readers alone, are not the page's text."""
+    packet = extract(page(ARTICLE.replace("</h1>", f"</h1>{hidden % SECRET}")))
+    assert packet.outcome == "ok"
+    assert SECRET not in packet.text + packet.outside
+
+
+@pytest.mark.parametrize(
+    ("panel", "shown"),
+    [
+        ("<details><summary>More</summary><p>%s</p></details>", True),
+        ("<button aria-controls='p'>Open</button><div id='p' hidden><p>%s</p></div>", True),
+        ("<a data-target='#p'>Open</a><div id='p' style='display:none'>%s</div>", True),
+        ("<button hidden aria-controls='p'>Open</button><div id='p' hidden>%s</div>", False),
+        ("<button aria-controls='p'></button><div id='p' hidden>%s</div>", False),
+        ("<button aria-controls='p'>Open</button><p id='p' style='font-size:0'>%s</p>", False),
+        ("<button data-target='#p'>Open</button><div id='p' class='modal' hidden>%s</div>", False),
+    ],
+)
+def test_panels_that_a_reader_can_open_are_read(panel, shown):
+    """What folds out by a control in sight is text; what no control in sight opens is hidden."""
+    packet = extract(page(ARTICLE.replace("</h1>", f"</h1>{panel % P2.replace('Field', 'Town')}")))
+    assert ("Town staff used" in packet.text) == shown
+    assert ("hidden_text" in packet.flags) == (not shown)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<h3><button>How deep is it?</button></h3>",
+        "<button aria-expanded='false' class='accordion-button'>How deep is it?</button>",
+    ],
+)
+def test_questions_on_buttons_stay_with_their_answers(question):
+    """The question of an answer that folds out is a heading, though it is a button."""
+    answer = "<div><p>It is 112 centimetres deep by the last survey of the river.</p></div>"
+    text = extract(page(ARTICLE.replace("</h1>", f"</h1>{question}{answer}"))).text
+    assert -1 < text.find("How deep is it?") < text.find("112 centimetres")
+
+
+def test_elements_of_a_pages_own_are_read():
+    """Custom elements hold text like any others."""
+    own = f"<my-box><my-p>Depth fell to 42 cm.</my-p></my-box><p>See <my-tip>gauge 7</my-tip>. {P2}</p>"
+    text = extract(page(ARTICLE.replace("</h1>", f"</h1>{own}"))).text
+    assert "Depth fell to 42 cm." in text
+    assert "See gauge 7." in text
 
 
 def test_hidden_menus_alone_are_no_sign():

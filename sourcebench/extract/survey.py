@@ -94,6 +94,8 @@ def survey(root, hiding: Collection[str], *, talk: str = "") -> Survey:
     for element in root.find("body").iter():
         names = element.keys()
         if not names:
+            if element.tag == "dialog":
+                found.may_hide.append(element)
             continue
         marks = 0
         for sign, name in ((".", "class"), ("#", "id")):
@@ -102,7 +104,8 @@ def survey(root, hiding: Collection[str], *, talk: str = "") -> Survey:
                 marks |= _marks(value)
                 if hiding and any(sign + part in hiding for part in value.lower().split()):
                     marks |= _IS_HIDDEN
-        if marks & _IS_HIDDEN or not _HIDING_ATTRIBUTES.isdisjoint(names):
+        hides = marks & _IS_HIDDEN or element.tag == "dialog"
+        if hides or not _HIDING_ATTRIBUTES.isdisjoint(names):
             found.may_hide.append(element)
         if marks & _IS_AD and element.tag not in _NO_AD_TAGS:
             ads.add(element)
