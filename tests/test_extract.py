@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 from dataclasses import asdict
 
 import pytest
+from pypdf import PdfReader, PdfWriter
 
 from sourcebench.extract import extract_page
 from sourcebench.records import JUDGED_PAGES, PAGE_OUTCOMES, Packet
@@ -172,18 +174,14 @@ def test_a_pdf_is_one_by_its_bytes(shared, kind):
 
 def test_pdf_metadata_and_page_breaks(shared):
     """A PDF gives the authors and date of its dictionary and a form feed between pages."""
-    from io import BytesIO
-
-    from pypdf import PdfReader, PdfWriter
-
     body = (shared / "authored-pages" / "12_report.pdf").read_bytes()
     packet = extract(body)
     assert [a.name for a in packet.authors] == ["M. Oyelaran", "R. Castellano"]
     assert packet.published.date == "2025-04-15"
     writer = PdfWriter()
     for _ in range(2):
-        writer.append(PdfReader(BytesIO(body)))
-    twice = BytesIO()
+        writer.append(PdfReader(io.BytesIO(body)))
+    twice = io.BytesIO()
     writer.write(twice)
     assert extract(twice.getvalue()).text.count("\f") == 1
 
@@ -191,21 +189,86 @@ def test_pdf_metadata_and_page_breaks(shared):
 @pytest.mark.parametrize("damage", ["locked", "empty", "cut"])
 def test_a_pdf_without_text_is_unsupported(shared, damage):
     """A locked, blank or broken PDF is an unsupported type with its reason, never an empty article."""
-    from io import BytesIO
-
-    from pypdf import PdfReader, PdfWriter
-
     body = (shared / "cases" / "A-05-pdf" / "report.pdf").read_bytes()
     writer = PdfWriter()
     if damage == "locked":
-        writer.append(PdfReader(BytesIO(body)))
+        writer.append(PdfReader(io.BytesIO(body)))
         writer.encrypt("secret", algorithm="RC4-128")
     writer.add_blank_page(100, 100)
-    made = BytesIO()
+    made = io.BytesIO()
     writer.write(made)
     packet = extract(body[:30] if damage == "cut" else made.getvalue())
     assert packet.outcome == "unsupported_type"
     assert packet.reason.startswith("pdf:")
+
+
+FEED = (
+    '<?xml version="1.0"?><rss><channel><title>River news</title><item><title>Depth</title>'
+    "<description><![CDATA[<p>The depth <b>fell</b> by 11 cm.</p>]]></description></item>"
+    "<item><description>&lt;p&gt;It fell &amp;amp; fell.&lt;/p&gt;</description></item></channel></rss>"
+)
+NOTEBOOK = json.dumps(
+    {
+        "cells": [
+            {"cell_type": "markdown", "source": ["# River levels\n", "The depth fell."]},
+            {"cell_type": "code", "source": "print(11)", "outputs": [{"image/png": "iVBOR" * 99}]},
+        ],
+        "nbformat": 4,
+    }
+)
+CSV = "station,depth\nNorth,112\nSouth,98"
+MARKDOWN = "# River levels\n\nThe depth fell.<br>\n\n- <p> one"
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "kind", "title", "said"),
+    [
+        (FEED, "application/rss+xml", "xml", "River news", "River news\nDepth\nThe depth"),
+        (FEED, "text/html", "xml", "River news", "It fell & fell."),
+        (
+            "<urlset><url><loc>https://a.example/</loc></url></urlset>",
+            "text/xml",
+            "xml",
+            "",
+            "https",
+        ),
+        (NOTEBOOK, "application/json", "json", "River levels", "The depth fell.\n\nprint(11)"),
+        (NOTEBOOK, "text/plain", "text", "River levels", "The depth fell.\n\nprint(11)"),
+        ('{"depth": 112, "note": "<p>a</p>"}', "text/html", "json", "", '"depth": 112'),
+        (CSV, "text/csv", "text", "station,depth", CSV),
+        (CSV, "application/octet-stream", "text", "station,depth", CSV),
+        (CSV, "application/vnd.ms-excel", "text", "station,depth", CSV),
+        (MARKDOWN, "text/plain", "text", "River levels", MARKDOWN),
+        (MARKDOWN, "", "text", "River levels", MARKDOWN),
+        ("a: 1\nb: 2", "application/yaml", "text", "a: 1", "a: 1\nb: 2"),
+        ("f('<p>x</p>')", "application/javascript", "text", "f('<p>x</p>')", "f('<p>x</p>')"),
+    ],
+)
+def test_texts_of_many_types_are_read_as_what_they_are(text, declared, kind, title, said):
+    """Feeds give their words, notebooks their cells, and what is written is shown as written."""
+    packet = extract(text.encode(), kind=declared)
+    assert (packet.outcome, packet.kind, packet.title) == ("ok", kind, title)
+    assert said in packet.text
+    assert "iVBOR" not in packet.text
+
+
+@pytest.mark.parametrize(
+    ("stated", "title"),
+    [
+        ("River levels 2026", "River levels 2026"),
+        ("Microsoft Word - River levels", "River levels"),
+        ("Microsoft Word - report.doc", "Depth fell by 11 cm"),
+        ("untitled", "Depth fell by 11 cm"),
+        ("document1", "Depth fell by 11 cm"),
+    ],
+)
+def test_titles_that_programs_fill_in_are_none(shared, stated, title):
+    """A PDF's stated title counts unless it is a file name or a placeholder; then its first line does."""
+    writer = PdfWriter(clone_from=shared / "cases/A-05-pdf/report.pdf")
+    writer.add_metadata({"/Title": stated})
+    body = io.BytesIO()
+    writer.write(body)
+    assert extract(body.getvalue()).title.startswith(title)
 
 
 def test_plain_text_json_and_xml_stay_what_they_are(shared):

@@ -38,6 +38,13 @@ _MAGIC = (
 _HTML_START = re.compile(rb"(?i)<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]")
 _HTML_TAG = re.compile(rb"(?i)<(?:title|p|div|h1|meta|table|a|br|script|span|ul|article)[\s>/]")
 _XML_START = re.compile(rb"\s*<(?:\?xml|rss|feed|[\w:]+ xmlns)")
+_FEED = re.compile(
+    rb"(?s)\s*(?:<\?xml.{0,300}?\?>\s*)?(?:<!--.{0,2000}?-->\s*|<\?.{0,300}?\?>\s*)*<(?:rss|feed|urlset|sitemapindex|rdf:RDF|opml)\b"
+)
+# Types whose text is shown as it is written, though it may hold tags.
+_WRITTEN = re.compile(
+    r"text/(?!html|xml|.*\+xml)[\w.+-]+|application/(?:x-)?(?:javascript|ecmascript)"
+)
 _CONTROL = bytes(set(range(0x20)) - {0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1B})
 
 _META_CHARSET = re.compile(rb"(?i)<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]+)")
@@ -143,19 +150,32 @@ def _is_binary(start: bytes) -> bool:
 
 def _text_type(body: bytes, stripped: bytes, declared: str) -> str:
     """Tell HTML, XML, JSON and plain text apart."""
-    if declared == TEXT and not _HTML_START.match(stripped):
+    if _WRITTEN.fullmatch(declared) and not _HTML_START.match(stripped):
         return TEXT
+    if _FEED.match(stripped):
+        return XML
     if _HTML_START.search(stripped) or (b"\x00" in stripped and "html" in declared):
         return HTML
     if "json" in declared or (stripped[:1] in (b"{", b"[") and _is_json(body)):
         return JSON
     if _XML_START.match(stripped) and "html" not in declared:
         return XML
-    if "html" in declared or _HTML_TAG.search(stripped):
+    if "html" in declared or (stripped.startswith(b"<") and _HTML_TAG.search(stripped)):
         return HTML
     if declared.endswith("xml"):
         return XML
-    return TEXT if not declared or declared.startswith("text/") else declared
+    if not declared or declared.startswith("text/"):
+        return TEXT
+    return TEXT if declared.startswith("application/") and _is_text(body[:65536]) else declared
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether bytes are UTF-8 without control characters; the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return not _is_binary(start)
 
 
 def _is_json(body: bytes) -> bool:
