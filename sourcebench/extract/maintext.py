@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 
 from sourcebench.extract.lines import Line
+from sourcebench.extract.lost import squeeze, with_lost_paragraphs, with_lost_tables
 from sourcebench.extract.survey import is_beside
 
 MAX_TEXT = 300_000
-MAX_TABLES = 40
 _SHORT = 600  # a text this short is read again with all extractors
-_LIST_MARKS = str.maketrans("", "", "|•*-")
 _EMPTY_CELLS = re.compile(r"(?:\|[ \t]*){3,}")
 # Both are searched in lower-case lines.
 _CONTACT = re.compile(
@@ -30,7 +29,7 @@ _TELLING = re.compile(
 
 @dataclass(frozen=True)
 class MainText:
-    """The main text and the flags of how it was got: second_mode, visible_text, cut."""
+    """The main text and the flags of how it was got: second_mode, visible_text, paragraphs, tables, cut."""
 
     text: str
     flags: tuple[str, ...] = ()
@@ -42,8 +41,8 @@ def main_text(root, lines: list[Line], *, talk: str) -> MainText:
     A reading is enough when it holds the table cells, the list points and at least half of the
     text that stands outside navigation and links. trafilatura reads with its own rules first, then
     together with its other extractors, then favouring recall; the first reading that is enough is
-    kept, else the fullest. If that lacks most of the page, the visible lines are the text. Tables
-    that are still missing are put back.
+    kept, else the fullest. If that lacks most of the page, the visible lines are the text.
+    Paragraphs and tables that are still missing are put back.
 
     Parameters
     ----------
@@ -64,7 +63,9 @@ def main_text(root, lines: list[Line], *, talk: str) -> MainText:
         if len(visible) > len(text):
             text, flags = visible, ("visible_text",)
     if "visible_text" not in flags:
-        text, added = _with_lost_tables(root, text)
+        text, added = with_lost_paragraphs(body, text)
+        flags += ("paragraphs",) * added
+        text, added = with_lost_tables(root, text)
         flags += ("tables",) * added
     text = _tidy(text)
     if len(text) > MAX_TEXT:
@@ -112,51 +113,6 @@ def _loses_parts(root, text: str) -> bool:
 
 _CELLS = "//body//*[self::td or self::th][not(.//a)][not(.//table)]"
 _POINTS = "//body//li[not(.//a)][not(.//li)]"
-
-
-def _with_lost_tables(root, text: str) -> tuple[str, bool]:
-    """Put back the tables of the content that a text lacks, each after the line that it follows."""
-    flat, lines = squeeze(text), text.split("\n")
-    added = False
-    for table in list(root.iter("table"))[:MAX_TABLES]:
-        cells = [squeeze("".join(cell.itertext())) for cell in table.iter("td", "th")][:400]
-        filled = [cell for cell in cells if len(cell) > 1]
-        lost = sum(cell not in flat for cell in filled)
-        if len(filled) < 4 or lost < 0.3 * len(filled) or is_beside(table):
-            continue
-        if table.find(".//table") is not None or table.find(".//a") is not None:
-            continue
-        lines[_place_after(table, lines)] += "\n" + "\n".join(_rows(table))
-        added = True
-    return ("\n".join(lines), True) if added else (text, False)
-
-
-def _rows(table) -> list[str]:
-    """Return the rows of a table, cells between bars."""
-    rows = []
-    for row in list(table.iter("tr"))[:200]:
-        cells = [" ".join("".join(cell.itertext()).split()) for cell in row.iter("td", "th")]
-        rows.append(f"| {' | '.join(cells)} |")
-    return rows
-
-
-def _place_after(table, lines: list[str]) -> int:
-    """Return the place of the last line that stands before a table on the page."""
-    before = table.xpath(
-        "preceding::*[self::p or self::h1 or self::h2 or self::h3 or self::h4 or self::li]"
-    )
-    for element in before[-8:][::-1]:
-        said = squeeze("".join(element.itertext()))
-        if len(said) > 3:
-            for place, line in enumerate(lines):
-                if said in squeeze(line):
-                    return place
-    return len(lines) - 1
-
-
-def squeeze(text: str) -> str:
-    """Return a text without blanks and marks of lists and tables, for comparing."""
-    return "".join(text.split()).translate(_LIST_MARKS)
 
 
 def _tidy(text: str) -> str:
