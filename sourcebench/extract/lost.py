@@ -55,7 +55,7 @@ def _inserted(text: str, found: list[tuple[str, list[str]]]) -> tuple[str, bool]
     lines, added, start = text.split("\n"), False, 0
     keys = [squeeze(line) for line in lines]
     for after, gap in found:
-        places = (i for i in range(start, len(lines)) if keys[i].endswith(after[-60:]))
+        places = (i for i in range(start, len(lines)) if keys[i].endswith(after[-160:]))
         place = next(places, None)
         if place is not None:
             lines[place] += "\n" + "\n".join(dict.fromkeys(gap))
