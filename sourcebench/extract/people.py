@@ -110,6 +110,9 @@ def page_authors(
             *_by_class(marks.bylines, zones, owners),
             *_biographies(marks.bios, owners),
         ]
+    if not found:  # a byline in a column of its own, where it is the only one
+        aside = list(_marked(root, properties, owners, beside=True))
+        found = aside if len({name_key(author.name) for author in aside}) == 1 else []
     return tuple(_with_bios(_merged(found), marks.bios, zones))
 
 
@@ -152,15 +155,18 @@ def _joined(*parts: str) -> str:
     return "; ".join(dict.fromkeys(part for part in parts if part))[:600]
 
 
-def _marked(root, properties: list, owners: tuple[str, ...]) -> Iterator[Author]:
-    """Yield the names that the markup itself calls the author's."""
+def _marked(
+    root, properties: list, owners: tuple[str, ...], *, beside: bool = False
+) -> Iterator[Author]:
+    """Yield the names that the markup itself calls the author's, in the article or beside it."""
     named = [e for e in properties if e.get("itemprop") in ("author", "creator")]
     linked = root.xpath("//body//a[contains(@rel,'author')]")
     for element in [*linked, *named][:12]:
-        if is_beside(element):
+        if is_beside(element) != beside:
             continue
         inner = next((e for e in element.iter() if e.get("itemprop") == "name"), element)
-        text, content = "".join(inner.itertext()), element.get("content") or ""
+        text = "".join(inner.itertext())
+        content = inner.get("content") or element.get("content") or ""
         text = text if len(text.strip()) > 1 and not is_namelike(content) else content or text
         source = "rel-author" if element.get("rel") else "microdata"
         for name, role in split_names(text):
