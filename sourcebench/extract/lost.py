@@ -27,10 +27,12 @@ def with_lost_paragraphs(body: list[Line], text: str) -> tuple[str, bool]:
     body
         The lines of the page that are not beside the article, in reading order.
     """
+    if all(line.text[:60] in text for line in body if _is_running(line)):
+        return text, False  # the usual case, found out at little cost
     flat, after, gap = squeeze(text), "", []
     found: list[tuple[str, list[str]]] = []
     for line in body:
-        said = squeeze(line.text)
+        said = squeeze(line.text) if len(line.text) > 60 else ""
         if len(said) > 60 and said[:120] in flat:
             if after and gap:
                 found.append((after, gap))
@@ -39,15 +41,17 @@ def with_lost_paragraphs(body: list[Line], text: str) -> tuple[str, bool]:
             if len(gap) >= TAIL:
                 break
             after, gap = "", []
-        elif (
-            after
-            and len(line.text) - line.link_chars >= LONG
-            and line.link_chars < 0.3 * len(line.text)
-        ):
+        elif after and _is_running(line):
             gap.append(line.text)
     if after and len(gap) >= TAIL:
         found.append((after, gap))
     return _inserted(text, found)
+
+
+def _is_running(line: Line) -> bool:
+    """Whether a line is a paragraph of running text, with few links."""
+    length = len(line.text)
+    return length - line.link_chars >= LONG and line.link_chars < 0.3 * length
 
 
 def _inserted(text: str, found: list[tuple[str, list[str]]]) -> tuple[str, bool]:

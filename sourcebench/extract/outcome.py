@@ -165,13 +165,15 @@ def _consent(seen: Seen) -> list[str]:
         signals.append("address of a consent page")
     if phrases.CONSENT.search(head):
         signals.append(f"title or heading {_phrase(phrases.CONSENT, head)!r}")
+    if not signals and seen.paragraphs > 8:
+        return []
     share = _share(seen.text, phrases.CONSENT)
     if share > 0.3:
         signals.append(f"{share:.0%} of the text is about consent")
-    lines = "\n".join(line.text for line in seen.view.lines if line.text)
-    said = {match[0].casefold() for match in phrases.CONSENT.finditer(lines[:5000])}
-    if share > 0.6 and len(said) > 1 and not phrases.POLICY.search(head):
-        signals.append(f"{len(said)} such phrases")
+    if share > 0.6 and not phrases.POLICY.search(head):
+        lines = "\n".join(line.text for line in seen.view.lines if line.text)
+        said = {match[0].casefold() for match in phrases.CONSENT.finditer(lines[:5000])}
+        signals += [f"{len(said)} such phrases"] if len(said) > 1 else []
     if len(signals) >= 2:
         return ["consent page", *signals]
     if (

@@ -29,7 +29,7 @@ _HIDING = tuple(
             r"translate[xy]\(-?\d{3}",
             r"filter:opacity\(0",
             "zoom:0",
-            "color:(?:transparent|rgba|hsl)",
+            r"color:\s*(?:transparent|rgba\([\d\s,]+,\s*0?\.?0*\)|hsla?\([^,)]*,[^,)]*,\s*(?:100|0)%)",
         ),
     )
 )
