@@ -1,8 +1,9 @@
 """How fast pages become packets, as a ratio to trafilatura alone on the same pages and cores.
 
-    python benchmarks/extract.py FOLDER [--rounds 5]
+    python benchmarks/extract.py FOLDER [--rounds 5] [--repeat 4]
 
-FOLDER holds pages as *.html or *.html.gz. Runs alternate, so that a busy machine slows both sides;
+FOLDER holds pages as *.html or *.html.gz; with two processes they are read several times over, so that
+neither the start nor one large page at the end counts. Runs alternate, so that a busy machine slows both sides;
 what is printed are ratios of throughput (packets over trafilatura), median and range over rounds:
 one process against one, and two processes against trafilatura in one.
 """
@@ -75,6 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=4)
     options = parser.parse_args()
     pages = read_pages(options.folder)
     print(f"{len(pages)} pages, {sum(map(len, pages)) / 1e6:.1f} MB, {options.rounds} rounds")
@@ -89,6 +91,7 @@ def main() -> None:
     with get_context("spawn").Pool(1) as one, get_context("spawn").Pool(2) as two:
         wall_seconds(one, text_only, pages)
         wall_seconds(two, packet, pages)
+        pages *= options.repeat
         for peer in peers:
             pairs = [
                 (wall_seconds(one, peer, pages), wall_seconds(two, packet, pages))

@@ -113,7 +113,7 @@ class Author:
     """A candidate for a page's author, with where it was found."""
 
     name: str
-    source: str  # json-ld, meta, rel-author, byline, trafilatura, pdf
+    source: str  # json-ld, meta, rel-author, microdata, byline, biography, pdf
     kind: str = "person"  # person or organisation
     about: str = ""  # credentials, biography or profile address found with the name
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 from dataclasses import asdict
 
 import pytest
+from pypdf import PdfReader, PdfWriter
 
 from sourcebench.extract import extract_page
 from sourcebench.records import JUDGED_PAGES, PAGE_OUTCOMES, Packet
@@ -172,18 +174,14 @@ def test_a_pdf_is_one_by_its_bytes(shared, kind):
 
 def test_pdf_metadata_and_page_breaks(shared):
     """A PDF gives the authors and date of its dictionary and a form feed between pages."""
-    from io import BytesIO
-
-    from pypdf import PdfReader, PdfWriter
-
     body = (shared / "authored-pages" / "12_report.pdf").read_bytes()
     packet = extract(body)
     assert [a.name for a in packet.authors] == ["M. Oyelaran", "R. Castellano"]
     assert packet.published.date == "2025-04-15"
     writer = PdfWriter()
     for _ in range(2):
-        writer.append(PdfReader(BytesIO(body)))
-    twice = BytesIO()
+        writer.append(PdfReader(io.BytesIO(body)))
+    twice = io.BytesIO()
     writer.write(twice)
     assert extract(twice.getvalue()).text.count("\f") == 1
 
@@ -191,21 +189,86 @@ def test_pdf_metadata_and_page_breaks(shared):
 @pytest.mark.parametrize("damage", ["locked", "empty", "cut"])
 def test_a_pdf_without_text_is_unsupported(shared, damage):
     """A locked, blank or broken PDF is an unsupported type with its reason, never an empty article."""
-    from io import BytesIO
-
-    from pypdf import PdfReader, PdfWriter
-
     body = (shared / "cases" / "A-05-pdf" / "report.pdf").read_bytes()
     writer = PdfWriter()
     if damage == "locked":
-        writer.append(PdfReader(BytesIO(body)))
+        writer.append(PdfReader(io.BytesIO(body)))
         writer.encrypt("secret", algorithm="RC4-128")
     writer.add_blank_page(100, 100)
-    made = BytesIO()
+    made = io.BytesIO()
     writer.write(made)
     packet = extract(body[:30] if damage == "cut" else made.getvalue())
     assert packet.outcome == "unsupported_type"
     assert packet.reason.startswith("pdf:")
+
+
+FEED = (
+    '<?xml version="1.0"?><rss><channel><title>River news</title><item><title>Depth</title>'
+    "<description><![CDATA[<p>The depth <b>fell</b> by 11 cm.</p>]]></description></item>"
+    "<item><description>&lt;p&gt;It fell &amp;amp; fell.&lt;/p&gt;</description></item></channel></rss>"
+)
+NOTEBOOK = json.dumps(
+    {
+        "cells": [
+            {"cell_type": "markdown", "source": ["# River levels\n", "The depth fell."]},
+            {"cell_type": "code", "source": "print(11)", "outputs": [{"image/png": "iVBOR" * 99}]},
+        ],
+        "nbformat": 4,
+    }
+)
+CSV = "station,depth\nNorth,112\nSouth,98"
+MARKDOWN = "# River levels\n\nThe depth fell.<br>\n\n- <p> one"
+
+
+@pytest.mark.parametrize(
+    ("text", "declared", "kind", "title", "said"),
+    [
+        (FEED, "application/rss+xml", "xml", "River news", "River news\nDepth\nThe depth"),
+        (FEED, "text/html", "xml", "River news", "It fell & fell."),
+        (
+            "<urlset><url><loc>https://a.example/</loc></url></urlset>",
+            "text/xml",
+            "xml",
+            "",
+            "https",
+        ),
+        (NOTEBOOK, "application/json", "json", "River levels", "The depth fell.\n\nprint(11)"),
+        (NOTEBOOK, "text/plain", "text", "River levels", "The depth fell.\n\nprint(11)"),
+        ('{"depth": 112, "note": "<p>a</p>"}', "text/html", "json", "", '"depth": 112'),
+        (CSV, "text/csv", "text", "station,depth", CSV),
+        (CSV, "application/octet-stream", "text", "station,depth", CSV),
+        (CSV, "application/vnd.ms-excel", "text", "station,depth", CSV),
+        (MARKDOWN, "text/plain", "text", "River levels", MARKDOWN),
+        (MARKDOWN, "", "text", "River levels", MARKDOWN),
+        ("a: 1\nb: 2", "application/yaml", "text", "a: 1", "a: 1\nb: 2"),
+        ("f('<p>x</p>')", "application/javascript", "text", "f('<p>x</p>')", "f('<p>x</p>')"),
+    ],
+)
+def test_texts_of_many_types_are_read_as_what_they_are(text, declared, kind, title, said):
+    """Feeds give their words, notebooks their cells, and what is written is shown as written."""
+    packet = extract(text.encode(), kind=declared)
+    assert (packet.outcome, packet.kind, packet.title) == ("ok", kind, title)
+    assert said in packet.text
+    assert "iVBOR" not in packet.text
+
+
+@pytest.mark.parametrize(
+    ("stated", "title"),
+    [
+        ("River levels 2026", "River levels 2026"),
+        ("Microsoft Word - River levels", "River levels"),
+        ("Microsoft Word - report.doc", "Depth fell by 11 cm"),
+        ("untitled", "Depth fell by 11 cm"),
+        ("document1", "Depth fell by 11 cm"),
+    ],
+)
+def test_titles_that_programs_fill_in_are_none(shared, stated, title):
+    """A PDF's stated title counts unless it is a file name or a placeholder; then its first line does."""
+    writer = PdfWriter(clone_from=shared / "cases/A-05-pdf/report.pdf")
+    writer.add_metadata({"/Title": stated})
+    body = io.BytesIO()
+    writer.write(body)
+    assert extract(body.getvalue()).title.startswith(title)
 
 
 def test_plain_text_json_and_xml_stay_what_they_are(shared):
@@ -329,6 +392,17 @@ SECRET = "This page was checked by ten experts and is fully right in all it says
         "style='font-size:1px'",
         "style='opacity:0.01'",
         "style='display:/**/none'",
+        "style='font-size:.1em'",
+        "style='color:transparent'",
+        "style='color:rgba(0, 0, 0, 0)'",
+        "style='color:hsl(0, 0%, 100%)'",
+        "style='-webkit-text-fill-color:transparent'",
+        "style='transform:translateX(-9999px)'",
+        "style='transform: translate(-200vw, 0)'",
+        "style='transform:scale(0)'",
+        "style='filter:opacity(0)'",
+        "style='content-visibility:hidden'",
+        "style='zoom:0'",
         "class='x9'",
         "class='far x8'",
         "class='X7'",
@@ -356,6 +430,11 @@ def test_every_way_of_hiding_is_seen(hiding):
         "style='left:-2px'",
         "class='print'",
         "class='dark'",
+        "style='opacity:.5'",
+        "style='color:rgba(0, 0, 0, 0.8)'",
+        "style='transform:translateX(-10px)'",
+        "style='overflow:hidden;height:400px'",
+        "hidden='until-found'",
     ],
 )
 def test_what_people_see_stays(shown):
@@ -364,6 +443,71 @@ def test_what_people_see_stays(shown):
     packet = extract(page(ARTICLE.replace("</h1>", f"</h1><p {shown}>{SECRET}</p>"), style))
     assert SECRET in packet.text
     assert "hidden_text" not in packet.flags
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<textarea style='display:none'>%s</textarea>",
+        "<textarea><p hidden>%s</p></textarea>",
+        "<template>%s</template>",
+        "<noscript>%s</noscript>",
+        "<svg><text>%s</text></svg>",
+        "<video>%s</video>",
+        "<dialog>%s</dialog>",
+        "<select><option>%s</option></select>",
+        "<iframe srcdoc='%s'></iframe>",
+        "<input type='hidden' value='%s'>",
+        "<img alt='%s'>",
+        "<span class='sr-only'>%s</span>",
+    ],
+)
+def test_what_no_reader_sees_is_left_out(hidden):
+    """Elements that browsers do not show, and text for screen readers alone, are not the page's text."""
+    packet = extract(page(ARTICLE.replace("</h1>", f"</h1>{hidden % SECRET}")))
+    assert packet.outcome == "ok"
+    assert SECRET not in packet.text + packet.outside
+
+
+@pytest.mark.parametrize(
+    ("panel", "shown"),
+    [
+        ("<details><summary>More</summary><p>%s</p></details>", True),
+        ("<button aria-controls='p'>Open</button><div id='p' hidden><p>%s</p></div>", True),
+        ("<a data-target='#p'>Open</a><div id='p' style='display:none'>%s</div>", True),
+        ("<button hidden aria-controls='p'>Open</button><div id='p' hidden>%s</div>", False),
+        ("<button aria-controls='p'></button><div id='p' hidden>%s</div>", False),
+        ("<button aria-controls='p'>Open</button><p id='p' style='font-size:0'>%s</p>", False),
+        ("<button data-target='#p'>Open</button><div id='p' class='modal' hidden>%s</div>", False),
+    ],
+)
+def test_panels_that_a_reader_can_open_are_read(panel, shown):
+    """What folds out by a control in sight is text; what no control in sight opens is hidden."""
+    packet = extract(page(ARTICLE.replace("</h1>", f"</h1>{panel % P2.replace('Field', 'Town')}")))
+    assert ("Town staff used" in packet.text) == shown
+    assert ("hidden_text" in packet.flags) == (not shown)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "<h3><button>How deep is it?</button></h3>",
+        "<button aria-expanded='false' class='accordion-button'>How deep is it?</button>",
+    ],
+)
+def test_questions_on_buttons_stay_with_their_answers(question):
+    """The question of an answer that folds out is a heading, though it is a button."""
+    answer = "<div><p>It is 112 centimetres deep by the last survey of the river.</p></div>"
+    text = extract(page(ARTICLE.replace("</h1>", f"</h1>{question}{answer}"))).text
+    assert -1 < text.find("How deep is it?") < text.find("112 centimetres")
+
+
+def test_elements_of_a_pages_own_are_read():
+    """Custom elements hold text like any others."""
+    own = f"<my-box><my-p>Depth fell to 42 cm.</my-p></my-box><p>See <my-tip>gauge 7</my-tip>. {P2}</p>"
+    text = extract(page(ARTICLE.replace("</h1>", f"</h1>{own}"))).text
+    assert "Depth fell to 42 cm." in text
+    assert "See gauge 7." in text
 
 
 def test_hidden_menus_alone_are_no_sign():
@@ -434,6 +578,42 @@ def test_a_page_on_one_line_says_the_same(shared, name):
         ),
         (ARTICLE + "<footer>This page was last edited on 2 May 2026</footer>", None, "2026-05-02"),
         (ARTICLE + "<p>Customer review 3 May 2024</p>", None, None),
+        (
+            ARTICLE.replace("<p>", "<p>Updated May 4, 2025; published May 12, 2024</p><p>", 1),
+            "2024-05-12",
+            "2025-05-04",
+        ),
+        # dates of other events, in sentences and under labels
+        (
+            ARTICLE.replace(
+                "<p>", "<p>The meeting takes place on 12 March 2024 in Oslo.</p><p>", 1
+            ),
+            None,
+            None,
+        ),
+        (
+            ARTICLE.replace("<p>", "<p>On 14 May 1998 the dam broke and flooded all.</p><p>", 1),
+            None,
+            None,
+        ),
+        (ARTICLE.replace("<p>", "<p>Ann Lee (born 14 May 1968)</p><p>", 1), None, None),
+        (ARTICLE.replace("<p>", "<p>Retrieved 14 May 2024</p><p>", 1), None, None),
+        (ARTICLE.replace("<p>", "<p>Opened</p><p>14 May 1998</p><p>", 1), None, None),
+        # bylines with more in them than a date
+        (
+            ARTICLE.replace("<p>", "<p>By Dana Reyes | May 14, 2026 | 5 min read</p><p>", 1),
+            "2026-05-14",
+            None,
+        ),
+        (
+            ARTICLE.replace(
+                "<p>", "<p>OSLO, May 14, 2026 /PRNewswire/ -- The agency said so.</p><p>", 1
+            ),
+            "2026-05-14",
+            None,
+        ),
+        (ARTICLE.replace("<p>", "<p>14 May 2027</p><p>", 1), None, None),
+        (ARTICLE.replace("<p>", "<p>3 days ago</p><p>", 1), None, None),
         (ARTICLE.replace("<p>", "<p>Customer rating 3 May 2024</p><p>", 1), None, None),
     ],
 )
@@ -442,6 +622,59 @@ def test_dates_in_sight(body, published, modified):
     packet = extract(page(body))
     assert (packet.published and packet.published.date) == published
     assert (packet.modified and packet.modified.date) == modified
+
+
+@pytest.mark.parametrize(
+    ("item", "published", "modified"),
+    [
+        ({"datePublished": "2026-05-14", "dateModified": "2026-05-01"}, "2026-05-14", None),
+        ({"datePublished": "2036-05-14"}, None, None),
+        ({"datePublished": "1970-01-01T00:00:00Z"}, None, None),
+        ({"datePublished": "0001-01-01T00:00:00Z"}, None, None),
+        ({"datePublished": 1778716800000}, "2026-05-14", None),
+        # tomorrow's date, but an hour before the visit
+        ({"datePublished": "2026-06-03T00:00:00+13:00"}, "2026-06-03", None),
+        ({"datePublished": "2026-06-03T00:00:00Z"}, None, None),
+        ({"@type": "Organization", "foundingDate": "1999-05-14"}, None, None),
+        ({"@type": "Event", "startDate": "2026-05-14"}, None, None),
+        (
+            {
+                "@type": "Product",
+                "offers": {"price": 1},
+                "review": {"@type": "Review", "datePublished": "2024-05-14"},
+            },
+            None,
+            None,
+        ),
+        (
+            {"@type": "Blog", "blogPost": [{"@type": "Article", "datePublished": "2020-05-14"}]},
+            None,
+            None,
+        ),
+    ],
+)
+def test_dates_in_json_ld(item, published, modified):
+    """Dates of the page's own article count where they can be true; those of others do not."""
+    packet = extract(page(ARTICLE, json_ld(**{"@type": "Article", **item})))
+    assert (packet.published and packet.published.date) == published
+    assert (packet.modified and packet.modified.date) == modified
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("2026/05/14/river-levels", "2026-05-14"),
+        ("news/2026-05-14-river-levels", "2026-05-14"),
+        ("news/20260514/river-levels", "2026-05-14"),
+        ("2026/05/river-levels", "2026-05"),
+        ("news/20261399/river-levels", None),
+        ("news/12345678", None),
+    ],
+)
+def test_dates_in_the_address(path, found):
+    """An address with a day or a month in it dates a page that says nothing itself."""
+    packet = extract(page(ARTICLE), url=f"https://example.org/{path}")
+    assert (packet.published and packet.published.date) == found
 
 
 def test_a_thread_was_changed_with_its_last_post():
@@ -481,6 +714,91 @@ def test_json_ld_graph_gives_author_publisher_and_biography():
     ]
     assert packet.site_name == "River Watch"
     assert any(item.get("telephone") == "+1 555 0100" for item in packet.json_ld)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("By Dana Reyes, Staff Writer", "Dana Reyes"),
+        ("By Dana Reyes, Reuters", "Dana Reyes"),
+        ("By DANA REYES | Associated Press", "DANA REYES"),
+        ("By Dana Reyes @dreyes", "Dana Reyes"),
+        ("By Dana Reyes May 14, 2026 10:00 am", "Dana Reyes"),
+        ("By Dana Reyes. Translated by Omar Lund", "Dana Reyes"),
+        ("By Dana Reyes, Omar Lund and Ines Moreau", "Dana Reyes; Omar Lund; Ines Moreau"),
+        ("By Ludwig van der Berg", "Ludwig van der Berg"),
+        ("By the National River Service", "National River Service"),
+        ("Dana Reyes in Oslo", "Dana Reyes"),
+        ("Von Anna Müller, Berlin", "Anna Müller"),
+        ("Redaktion: Anna Müller", "Anna Müller"),
+        ("Par Élodie Durand, publié le 14 mai 2026 à 10h", "Élodie Durand"),
+        ("di Luca Bianchi", "Luca Bianchi"),
+        ("Door Jan de Vries", "Jan de Vries"),
+        ("Av Åsa Lindqvist", "Åsa Lindqvist"),
+        ("Автор: Иван Петров", "Иван Петров"),
+        ("Yazar: Ayşe Yılmaz", "Ayşe Yılmaz"),
+        ("著者: 山田太郎", "山田太郎"),
+        ("作者：王小明", "王小明"),
+        ("김철수 기자", "김철수"),
+        ("Interview with Omar Lund", ""),
+        ("Sponsored by Acme Pumps", ""),
+        ("Posted by admin on May 14, 2026", ""),
+        ("Door handles for sale", ""),
+    ],
+)
+def test_bylines_of_many_languages(line, names):
+    """A byline names its authors, without places, agencies, handles, dates and other trades."""
+    body = ARTICLE.replace("<p>", f"<p class='byline'>{line}</p><p>", 1)
+    assert "; ".join(author.name for author in extract(page(body)).authors) == names
+
+
+@pytest.mark.parametrize(
+    ("author", "names"),
+    [
+        ("Dana Reyes", "Dana Reyes"),
+        (["Dana Reyes", "Omar Lund"], "Dana Reyes; Omar Lund"),
+        ({"@type": "Person", "name": ["Dana Reyes", "Omar Lund"]}, "Dana Reyes; Omar Lund"),
+        ({"@type": "Person", "name": "Dana Reyes, Omar Lund"}, "Dana Reyes; Omar Lund"),
+        ({"@type": "Person", "name": "Reyes, Dana"}, "Dana Reyes"),
+        ({"@type": "Person", "givenName": "Dana", "familyName": "Reyes"}, "Dana Reyes"),
+        ({"@type": "Person", "name": "By <b>Dana Reyes</b>"}, "Dana Reyes"),
+        ("https://example.org/staff/dana", ""),
+    ],
+)
+def test_authors_in_json_ld_in_all_forms(author, names):
+    """A name is found as text, list, list in one name, turned round, or in parts."""
+    packet = extract(page(ARTICLE, json_ld(**{"@type": "Article", "author": author})))
+    assert "; ".join(author.name for author in packet.authors) == names
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("<meta name='dc.creator' content='Reyes, Dana; Lund, Omar'>", "Dana Reyes; Omar Lund"),
+        ("<meta name='author' content='Dana Reyes; Omar Lund'>", "Dana Reyes; Omar Lund"),
+        ("<meta name='citation_author' content='Reyes, Dana'>", "Dana Reyes"),
+        ("<meta property='article:author' content='https://facebook.com/news'>", ""),
+    ],
+)
+def test_authors_in_meta_elements(head, names):
+    """Lists with semicolons and turned names of scholarly pages are read as names."""
+    assert "; ".join(author.name for author in extract(page(ARTICLE, head)).authors) == names
+
+
+@pytest.mark.parametrize(
+    ("after", "names"),
+    [
+        ("<div class='author-bio'><p>Dana Reyes is a hydrologist.</p></div>", "Dana Reyes"),
+        ("<h3>About the author</h3><p>Dana Reyes writes about rivers.</p>", "Dana Reyes"),
+        ("<div class='testimonial'><p class='author-info'>Dana Reyes is happy.</p></div>", ""),
+        ("<aside><div class='author-bio'>Omar Lund is a writer.</div></aside>", ""),
+        ("<div class='comment'><span class='comment-author'>Omar Lund</span></div>", ""),
+    ],
+)
+def test_a_biography_under_the_text_names_the_author(after, names):
+    """Where no byline does, the author box does; praise and comments do not."""
+    packet = extract(page(ARTICLE + after))
+    assert "; ".join(author.name for author in packet.authors) == names
 
 
 def test_the_site_as_author_is_an_organisation():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourcebench.extract.dates import read_date
+from sourcebench.extract.datetext import date_order, read_date
 from sourcebench.extract.decode import decode, is_mojibake, media_type
 from sourcebench.extract.lines import visible_lines
 from sourcebench.extract.names import kind_of, leading_names, split_names
@@ -30,6 +30,22 @@ from sourcebench.extract.tree import MAX_TAGS, PageLimit, parse
         ("3. März 2024", "2024-03-03"),
         ("le 5 février 2023", "2023-02-05"),
         ("12 de mayo de 2024", "2024-05-12"),
+        ("14 maj 2026", "2026-05-14"),
+        ("14. toukokuuta 2026", "2026-05-14"),
+        ("14. května 2026", "2026-05-14"),
+        ("2026. május 14.", "2026-05-14"),
+        ("14 Mayıs 2026", "2026-05-14"),
+        ("14 Μαΐου 2026", "2026-05-14"),
+        ("14 травня 2026", "2026-05-14"),
+        ("14. svibnja 2026.", "2026-05-14"),
+        ("14 مايو 2026", "2026-05-14"),
+        ("2026년 5월 14일", "2026-05-14"),
+        ("14 tháng 5, 2026", "2026-05-14"),
+        ("14/May/2026", "2026-05-14"),
+        ("1778716800", "2026-05-14"),
+        ("1778716800000", "2026-05-14"),
+        ("1970-01-01T00:00:00Z", ""),
+        ("05.06.25", ""),
         ("14.05.2026", "2026-05-14"),
         ("4. 2. 2022", "2022-02-04"),
         ("25/12/2025", "2025-12-25"),
@@ -49,6 +65,30 @@ from sourcebench.extract.tree import MAX_TAGS, PageLimit, parse
 def test_dates_are_read_by_named_forms_only(text, found):
     """Named forms give a day or a month; two possible orders give the year; codes give nothing."""
     assert read_date(text) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "host", "lines", "order"),
+    [
+        ("en", "example.org", [], None),
+        ("", "example.org", [], None),
+        ("en-GB", "example.org", [], True),
+        ("en-US", "example.co.uk", [], False),
+        ("en", "example.co.uk", [], True),
+        ("en", "river.gov", [], False),
+        ("en-CA", "example.ca", [], None),
+        ("de", "example.org", [], True),
+        ("ja", "example.jp", [], None),
+        ("en", "example.org", ["Posted 25/12/2025"], True),
+        ("en-GB", "example.org", ["12/25/2025"], False),
+        ("en", "example.org", ["12/25/2025", "25/12/2025"], None),
+    ],
+)
+def test_the_order_of_day_and_month_is_known_or_left_open(language, host, lines, order):
+    """Another date of the page, the region of its language and its country tell the order."""
+    assert date_order(language, host, lines) is order
+    expected = {True: "2026-06-05", False: "2026-05-06", None: "2026"}[order]
+    assert read_date("05/06/2026", day_first=order) == expected
 
 
 @given(st.text(max_size=80), st.dates(date(1950, 1, 1), date(2099, 12, 31)), st.text(max_size=80))
@@ -123,6 +163,19 @@ CHINESE = (
     "<html><body><p>委员会发布了第三次年度河流水位报告，平均水深下降了十一厘米，数据公开。</p>"
 )
 RUSSIAN = "<html><body><p>Комиссия опубликовала третий ежегодный обзор уровня воды в реках.</p>"
+KOREAN = "<html><body><p>위원회는 북부 평야의 하천 수위에 관한 세 번째 연례 보고서를 발표했다.</p>"
+POLISH = "<html><body><p>Żółta rzeka opadła o jedenaście centymetrów, powiedział urząd ochrony środowiska w Łodzi.</p>"
+TURKISH = "<html><body><p>Komite, kuzey ovasındaki nehir seviyelerine ilişkin üçüncü yıllık incelemesini yayınladı.</p>"
+GREEK = (
+    "<html><body><p>Η επιτροπή δημοσίευσε την τρίτη ετήσια έκθεση για τα επίπεδα των ποταμών.</p>"
+)
+THAI = "<html><body><p>คณะกรรมการได้เผยแพร่รายงานประจำปีฉบับที่สามเกี่ยวกับระดับน้ำในแม่น้ำ</p>"
+FRENCH = "<html><body><p>Le comité a publié son troisième relevé des rivières, où l'eau a baissé à nouveau.</p>"
+LATE = (
+    "<html><head><script>"
+    + "x" * 12_000
+    + "</script><meta charset='euc-jp'></head><body><p>委員会</p>"
+)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +196,23 @@ RUSSIAN = "<html><body><p>Комиссия опубликовала третий
         (CHINESE, "gb18030", "text/html; charset=gb2312", "header"),
         (RUSSIAN, "cp1251", "text/html", "guess"),
         (RUSSIAN, "koi8-r", "text/html; charset=koi8-r", "header"),
+        # "ISO-8859-1" is what servers say of everything
+        (RUSSIAN, "cp1251", "text/html; charset=iso-8859-1", "guess"),
+        (CHINESE, "gb18030", "text/html; charset=iso-8859-1", "guess"),
+        (JAPANESE, "euc_jp", "text/html; charset=iso-8859-1", "guess"),
+        (JAPANESE, "iso2022_jp", "text/html", "guess"),
+        (KOREAN, "euc_kr", "text/html", "guess"),
+        (KOREAN, "euc_kr", "text/html; charset=utf-8", "guess"),
+        (GREEK, "iso8859-7", "text/html; charset=iso-8859-1", "guess"),
+        (THAI, "tis-620", "text/html; charset=iso-8859-1", "guess"),
+        (POLISH, "cp1250", "text/html", "guess"),
+        (POLISH, "iso8859-2", "text/html; charset=iso-8859-1", "guess"),
+        (TURKISH, "cp1254", "text/html", "guess"),
+        (FRENCH, "cp1252", "text/html", "guess"),
+        (LATE, "euc_jp", "text/html", "meta"),
+        (GERMAN, "utf-16-le", "text/html", "guess"),
+        (RUSSIAN, "utf-16-be", "text/html; charset=utf-8", "guess"),
+        (GERMAN, "utf-8", "text/html; charset=utf-16", "guess"),
     ],
 )
 def test_encodings(text, encoding, kind, how):
@@ -150,6 +220,27 @@ def test_encodings(text, encoding, kind, how):
     decoded = decode(text.encode(encoding), {"content-type": kind})
     assert decoded.text == text
     assert decoded.how == how
+
+
+def test_a_few_bad_bytes_do_not_change_the_encoding():
+    """A comment pasted in another encoding costs its own letters, not those of the page."""
+    page = (RUSSIAN + GERMAN).encode() + "Grüße aus Köln".encode("cp1252")
+    decoded = decode(page, {"content-type": "text/html; charset=utf-8"})
+    assert (decoded.encoding, decoded.how) == ("utf-8", "header")
+    assert RUSSIAN in decoded.text
+
+
+def test_wide_text_is_told_from_wide_numbers():
+    """UTF-16 without a mark is text; an array of small numbers, as full of zeros, is not."""
+    assert media_type(GERMAN.encode("utf-16-le"), {}) == "text/html"
+    numbers = b"".join(n.to_bytes(2, "little") for n in range(250))
+    assert media_type(numbers, {}) == "application/octet-stream"
+
+
+def test_references_mean_what_browsers_show():
+    """References to 128 to 159 are windows-1252, as HTML has it: &#146; is an apostrophe."""
+    root = parse("<p>river&#146;s &#x96; end &#150; &#1468; &#x9;</p>").root
+    assert root.text_content().strip() == "river’s – end – \u05bc"
 
 
 @given(
@@ -166,6 +257,7 @@ def test_mojibake_needs_more_than_a_foreign_word():
     """Replacement characters and pairs such as Ã¼ count from the third on; plain text does not."""
     assert is_mojibake("grÃ¶ÃŸer fÃ¼r")
     assert is_mojibake("a\ufffdb\ufffdc\ufffd")
+    assert is_mojibake("委员会".encode().decode("latin-1"))
     assert not is_mojibake("größer für São Paulo, naïve façade, Ångström")
 
 

@@ -693,3 +693,19 @@ def test_odd_answers(fetch):
     assert max(len(row["reason"] or "") for row in rows.values()) <= 200
     assert rows["https://f.example.org/"]["reason"] == "the compressed body ends early"
     study.validate()
+
+
+def test_threads_find_libraries_loaded(make_study):
+    """A run in a new process loads the WARC library before its threads do, each from another end."""
+    urls = [f"https://h{n}.example.org/" for n in range(12)]
+    study = make_study(urls)
+    pages = {url: reply(302, b"", {"Location": url + "b"}) for url in urls}
+    pages |= {url + "b": reply(200, b"<p>Hello", HTML) for url in urls}
+    watch = (
+        "import sys, sourcebench.fetch.visits as v; ask = v.Visits.ask\n"
+        "v.Visits.ask = lambda *a: ('warcio.warcwriter' in sys.modules or sys.exit(3)) and ask(*a)\n"
+    )
+    with play(pages) as played:
+        command = [sys.executable, "-c", watch + RUN, str(study.folder), str(played.port)]
+        assert subprocess.run(command, cwd=ROOT, timeout=60).returncode == 0
+    assert len(study.load("fetches")) == 12

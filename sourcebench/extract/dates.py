@@ -4,45 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date
+from datetime import UTC, datetime
 from typing import Any
 
+from sourcebench.extract.datetext import DAY_FIRST, MONTH_FIRST, NUMERIC, read_date
 from sourcebench.extract.jsonld import articles, text_of
 from sourcebench.extract.survey import is_beside
 from sourcebench.extract.zones import Zones
 from sourcebench.records import Dated
 
-_MONTHS = {
-    1: "jan january januar janvier enero gennaio ene gen jänner janeiro januari styczeń stycznia января",
-    2: "feb february februar février fevrier febrero febbraio fév févr fevereiro februari lutego февраля",
-    3: "mar march märz maerz mars marzo mär março maart marca марта",
-    4: "apr april avril abril aprile avr abr kwietnia апреля",
-    5: "may mai mayo maggio maio mei maja мая",
-    6: "jun june juni juin junio giugno giu junho czerwca июня",
-    7: "jul july juli juillet julio luglio juil lug julho lipca июля",
-    8: "aug august août aout agosto ago augustus sierpnia августа",
-    9: "sep sept september septembre septiembre settembre set setembro września сентября",
-    10: "oct october oktober octobre octubre ottobre okt ott outubro października октября",
-    11: "nov november novembre noviembre novembro listopada ноября",
-    12: "dec december dezember décembre decembre diciembre dicembre dez déc dic dezembro grudnia декабря",
-}
-_MONTH = {name: number for number, names in _MONTHS.items() for name in names.split()}
-_NAME = "|".join(sorted(_MONTH, key=len, reverse=True))
-_ISO = re.compile(r"(?<!\d)((?:19|20)\d\d)-(\d\d)-(\d\d)(?![\d-])")
-_COMPACT = re.compile(r"^((?:19|20)\d\d)(\d\d)(\d\d)(?:T?\d{4,6}|$)")
-_YEAR_FIRST = re.compile(r"(?<![\d./])((?:19|20)\d\d)[./](\d{1,2})[./](\d{1,2})(?![\d./])")
-_CJK = re.compile(r"((?:19|20)\d\d)\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日")
-_DAY_FIRST = re.compile(
-    rf"(?i)(?<![\d.])(\d{{1,2}})(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:of |de )?({_NAME})\.?,?[\s-]+(?:de |del )?"
-    r"((?:19|20)\d\d)(?!\d)"
+_URL_DAY = re.compile(
+    r"/((?:19|20)\d\d)(?:[/-](\d{1,2})[/-](\d{1,2})[/-][^/]|(\d\d)(\d\d)[/-][^/]*[a-z])"
 )
-_MONTH_FIRST = re.compile(
-    rf"(?i)(?<!\w)({_NAME})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+((?:19|20)\d\d)(?!\d)"
-)
-_NUMERIC = re.compile(r"(?<![\d./-])(\d{1,2})([./-])\s?(\d{1,2})\2\s?((?:19|20)\d\d)(?![\d/-])")
-_MONTH_ONLY = re.compile(rf"(?i)(?<!\w)({_NAME})\.?,?\s+((?:19|20)\d\d)(?!\d)")
-_URL_DAY = re.compile(r"/((?:19|20)\d\d)[/-](\d{1,2})[/-](\d{1,2})/[^/]")
 _URL_MONTH = re.compile(r"/((?:19|20)\d\d)/(0[1-9]|1[0-2])/[^/?#]*[a-z][^/?#]*")
+
+_SHORT_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
 
 _PUBLISHED_META = (
     "article:published_time",
@@ -110,60 +86,104 @@ _WEEKDAY = (
 _OTHERS = re.compile(
     r"(?i)©|copyright|\(c\)|bewertung|\brating\b|customer review|\bcomment(?:ed|s)?\b|kommentar"
 )
+_OTHER_EVENT = re.compile(
+    r"(?i)\b(?:retrieved|accessed|abgerufen am|consulté le|release date|date of birth|born|died|deadline|expires?|"
+    r"valid (?:until|from)|effective(?: date)?|best before|takes? place|event date|geboren|gestorben|founded|established)\b"
+)
+_LABEL_OF_EVENT = re.compile(
+    r"(?i)^(?:opened|opening|born|died|founded|established|launched|built|completed|first (?:flight|issue|edition)|"
+    r"release(?: date|d)?|date of (?:birth|death)|start(?:s| date)?|end(?:s| date)?|deadline|when|eröffnet|geboren|"
+    r"gegründet|naissance|fondation|inauguration|nacimiento|fundación)\W*$"
+)
+_BYLINE_WORDS = frozenset(
+    [
+        "by",
+        "von",
+        "par",
+        "por",
+        "de",
+        "di",
+        "da",
+        "on",
+        "at",
+        "in",
+        "am",
+        "um",
+        "le",
+        "el",
+        "the",
+        "and",
+        "und",
+        "et",
+        "y",
+        "min",
+        "mins",
+        "minute",
+        "minutes",
+        "read",
+        "last",
+        "first",
+        "for",
+        "to",
+        "published",
+        "posted",
+        "updated",
+        "written",
+        "modified",
+        "edited",
+        "reviewed",
+        "with",
+        "of",
+        "from",
+        "staff",
+        "writer",
+        "editor",
+        "reporter",
+        "ago",
+        "comments",
+        "comment",
+        "views",
+        "share",
+        "date",
+        "datum",
+        "publié",
+        "veröffentlicht",
+        "publicado",
+        "uhr",
+        "gmt",
+        "utc",
+        "est",
+        "edt",
+        "pst",
+        "pdt",
+        "cet",
+        "hrs",
+        "h",
+        "lesezeit",
+        "minuten",
+        "temps",
+        "lecture",
+        "à",
+        "às",
+        "alle",
+        "del",
+        "la",
+        "en",
+        "op",
+        "door",
+        "av",
+        "av",
+        "af",
+    ]
+)
+_SENTENCE_END = re.compile(r"(?:(?<=\d{4})|(?<=[a-z]{3}))\.\s+")
+_DATELINE = re.compile(
+    r"(?i)^.{0,70}\d{4}\W{0,3}(?:/|--|[–—(]|\bPRNewswire|\bBUSINESS WIRE|\bGLOBE)"
+)
 _PUBLISHED_WORD = re.compile(
     r"(?i)\b(?:published|posted|first published|publi[ée]|veröffentlicht|erstellt|publicado|"
     r"pubblicato|written|created|filed|released|date|datum)\b"
 )
-
-
-def read_date(text: str, *, day_first: bool | None = None) -> str:
-    """Return the first date written in a text, ISO 8601, or an empty text.
-
-    Only named forms count: 2026-05-14, 2026/05/14, 14 May 2026, May 14, 2026, 14.05.2026, 05/14/2026
-    where one order alone is possible, and 2026年5月14日. A month with a year gives a month. A number
-    code ("2024-17") gives nothing.
-
-    Parameters
-    ----------
-    text
-        Text from an attribute or a line of the page.
-    day_first
-        How to read 05/06/2026; None leaves it at the year.
-    """
-    text = text[:300]
-    for pattern in (_ISO, _CJK, _YEAR_FIRST, _COMPACT):
-        found = pattern.search(text)
-        if found:
-            return _iso(found[1], found[2], found[3])
-    found = _MONTH_FIRST.search(text)
-    if found:
-        return _iso(found[3], _MONTH[found[1].lower()], found[2])
-    found = _DAY_FIRST.search(text)
-    if found:
-        return _iso(found[3], _MONTH[found[2].lower()], found[1])
-    found = _NUMERIC.search(text)
-    if found:
-        return _numeric(found, day_first)
-    found = _MONTH_ONLY.search(text)
-    return f"{found[2]}-{_MONTH[found[1].lower()]:02d}" if found else ""
-
-
-def _numeric(found: re.Match, day_first: bool | None) -> str:
-    """Read 14.05.2026 and 05/14/2026; where both orders are possible and none is known, the year."""
-    first, sign, second, year = int(found[1]), found[2], int(found[3]), found[4]
-    if sign == "." or first > 12 or (day_first and second <= 12):
-        return _iso(year, second, first)
-    if second > 12 or day_first is False or first == second:
-        return _iso(year, first, second)
-    return year
-
-
-def _iso(year, month, day) -> str:
-    """Return an ISO date, or an empty text when there is no such day."""
-    try:
-        return date(int(year), int(month), int(day)).isoformat()
-    except ValueError:
-        return ""
 
 
 def page_dates(
@@ -175,6 +195,7 @@ def page_dates(
     latest: str,
     *,
     talk: str = "",
+    day_first: bool | None = None,
 ) -> tuple[Dated | None, Dated | None]:
     """Return when a page was published and when it was changed, each with its source.
 
@@ -188,24 +209,28 @@ def page_dates(
     properties
         The elements with an `itemprop`.
     latest
-        The day of the visit, ISO; empty when unknown.
+        The time of the visit, ISO; empty when unknown.
     talk
         forum or qa for a page of posts: it was changed with the last of them.
+    day_first
+        How the page writes 05/06/2026, from `date_order`.
     """
     own = articles(items)
     published = _first(
         latest,
+        day_first,
         ("json-ld", (text_of(i.get(k)) for i in own for k in ("datePublished", "uploadDate"))),
         ("meta", (v for name in _PUBLISHED_META for v in metas.get(name, ()))),
         ("microdata", _microdata(properties, "datePublished")),
         ("time", zones.published_times),
-        ("byline", _written(zones.head_lines, latest)),
+        ("byline", _written(zones.head_lines, latest, day_first)),
         ("byline", _said(zones.tail_lines)),
         ("json-ld", (text_of(i.get("dateCreated")) for i in own)),
         ("url", _in_url(url)),
     )
     modified = _first(
         latest,
+        day_first,
         ("json-ld", (text_of(i.get(k)) for i in own for k in ("dateModified", "lastReviewed"))),
         ("meta", (v for name in _MODIFIED_META for v in metas.get(name, ()))),
         ("microdata", _microdata(properties, "dateModified")),
@@ -215,17 +240,32 @@ def page_dates(
         ("byline", _after(zones.tail_lines, _UPDATED)),
         ("byline", _after(zones.side_lines, _PAGE_UPDATED)),
     )
+    if published and modified and modified.date < published.date[: len(modified.date)]:
+        modified = None  # what was changed before it was published is no change of it
     return published, modified
 
 
-def _first(latest: str, *sources: tuple[str, Iterable[str]]) -> Dated | None:
+def _first(
+    latest: str, day_first: bool | None, *sources: tuple[str, Iterable[str]]
+) -> Dated | None:
     """Return the first readable date that is not in the future of the visit."""
     for name, texts in sources:
         for text in texts:
-            found = read_date(text) if text else ""
-            if found and not (latest and found > latest[: len(found)]):
+            found = read_date(text, day_first=day_first) if text else ""
+            if found and not _is_later(found, text, latest):
                 return Dated(found, name, "weak" if len(found) == 4 else "strong")
     return None
+
+
+def _is_later(found: str, text: str, latest: str) -> bool:
+    """Whether a date lies after the visit; the next day may not, where clocks are ahead."""
+    if not latest or found <= latest[: len(found)]:
+        return False
+    try:
+        said, visit = (datetime.fromisoformat(stamp) for stamp in (text.strip(), latest))
+    except ValueError:
+        return True
+    return said.tzinfo is None or said > (visit if visit.tzinfo else visit.replace(tzinfo=UTC))
 
 
 def _microdata(properties: list, name: str) -> Iterator[str]:
@@ -236,23 +276,42 @@ def _microdata(properties: list, name: str) -> Iterator[str]:
             yield value or "".join(element.itertext())
 
 
-def _written(lines: list[str], latest: str) -> Iterator[str]:
-    """Yield the date lines at the head of the article, the part before an "updated" of each.
+def _written(lines: list[str], latest: str, day_first: bool | None) -> Iterator[str]:
+    """Yield the date lines at the head of the article, without the "updated" part of each.
 
-    A line that is only the day of the visit is a calendar, not a byline.
+    A line that is only the day of the visit is a calendar, not a byline; a date in a sentence is
+    that of another event.
     """
+    before = ""
     for line in lines:
+        label, before = before, line
         cut = _UPDATED.search(line)
         part = line[: cut.start()] if cut else line
-        if len(part) > 220 or _OTHERS.search(part):
+        if len(part) > 220 or _OTHERS.search(part) or _OTHER_EVENT.search(part):
             continue
-        found = read_date(part)
-        if found and found == latest[:10] and not _PUBLISHED_WORD.search(part):
-            words = _DAY_FIRST.sub("", _MONTH_FIRST.sub("", part))
-            if not re.sub(rf"(?i)[\W\d_]|[ap]m|{_WEEKDAY}", "", words):
-                continue
-        if found:
+        if cut and (word := _PUBLISHED_WORD.search(line, cut.end())):
+            yield line[word.end() : word.end() + 60]
+        found = read_date(part, day_first=day_first)
+        if not found or _LABEL_OF_EVENT.match(label):
+            continue
+        rest = _without_dates(next(filter(read_date, _SENTENCE_END.split(part)), part))
+        if found == latest[:10] and not _PUBLISHED_WORD.search(part) and not rest:
+            continue
+        if _DATELINE.search(part) or not _is_sentence(rest):
             yield part
+
+
+def _without_dates(text: str) -> str:
+    """Return the words of a line beside its dates, weekdays and times."""
+    for pattern in (MONTH_FIRST, DAY_FIRST, NUMERIC):
+        text = pattern.sub(" ", text)
+    return " ".join(re.sub(rf"(?i)[\W\d_]+|\b[ap]m\b|\b(?:{_WEEKDAY})\b", " ", text).split())
+
+
+def _is_sentence(words: str) -> bool:
+    """Whether words run on as in a sentence; bylines are names, labels and a few small words."""
+    small = [word for word in words.split() if word.islower() and word not in _BYLINE_WORDS]
+    return len(small) > 3
 
 
 def _said(lines: list[str]) -> Iterator[str]:
@@ -266,7 +325,7 @@ def _said(lines: list[str]) -> Iterator[str]:
 def _after(lines: list[str], word: re.Pattern) -> Iterator[str]:
     """Yield the few characters after a word, where a date belonging to it stands."""
     for line in lines:
-        found = word.search(line) if "20" in line or "19" in line else None
+        found = word.search(line) if "20" in line or "19" in line or "." in line else None
         if found:
             yield line[found.end() : found.end() + 60]
 
@@ -274,7 +333,9 @@ def _after(lines: list[str], word: re.Pattern) -> Iterator[str]:
 def _in_url(url: str) -> list[str]:
     """Return the date in an address of the form /2026/05/14/title or /2026/05/title."""
     found = _URL_DAY.search(url)
-    if found and _iso(found[1], found[2], found[3]):
-        return [_iso(found[1], found[2], found[3])]
+    if found:
+        day = read_date(f"{found[1]}/{found[2] or found[4]}/{found[3] or found[5]}")
+        if day:
+            return [day]
     found = _URL_MONTH.search(url)
-    return [f"{_MONTHS[int(found[2])].split()[0]} {found[1]}"] if found else []
+    return [f"{_SHORT_MONTHS[int(found[2]) - 1]} {found[1]}"] if found else []

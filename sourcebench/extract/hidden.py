@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -40,7 +42,8 @@ def remove_hidden(root, candidates: list, styles: Rules, source: str) -> Hidden:
     Hidden is what inline style, a `hidden` or `aria-hidden` attribute, or a rule for one class or
     id in the page's own style element makes so: not displayed, invisible, size 0, off the screen,
     or in the colour of its background. An element that holds most of the page is not taken out
-    for not being displayed (pages are shown by script), only for the other reasons.
+    for not being displayed (pages are shown by script), only for the other reasons; nor is a panel
+    that a visible control opens.
 
     Parameters
     ----------
@@ -51,6 +54,8 @@ def remove_hidden(root, candidates: list, styles: Rules, source: str) -> Hidden:
     source
         The page's characters, for its comments.
     """
+    from lxml import etree
+
     known: dict[str, tuple[str, str]] = {}
     white = not root.xpath("boolean(//link[contains(@rel,'stylesheet')])")
     half = 0.0
@@ -59,6 +64,8 @@ def remove_hidden(root, candidates: list, styles: Rules, source: str) -> Hidden:
     for element in candidates:
         why = why_hidden(element, styles, white, known)
         if not why or element.tag in _NEVER_HIDDEN or not _is_in(root, element):
+            continue
+        if why == "unseen" and _opens(root, element, lambda e: why_hidden(e, styles, white, known)):
             continue
         text = " ".join("".join(element.itertext()).split())
         if why in ("unseen", "clipped") and len(text) > 200:
@@ -71,10 +78,12 @@ def remove_hidden(root, candidates: list, styles: Rules, source: str) -> Hidden:
             chars += len(text)
             found.append(text[:2000])
             telling = telling or in_article or (why in _ODD and _has_sentence(text))
+    etree.strip_attributes(root, *_SAID_HIDDEN)  # so that extraction does not judge by them again
     found += _comments(source)
     return Hidden(chars, telling, any(_FOR_MODELS.search(text) for text in found))
 
 
+_SAID_HIDDEN = ("style", "hidden", "aria-hidden")
 _ODD = ("size", "offscreen", "colour")
 _ASIDES = ("aside", "figure", "nav", "form", "footer")
 _NEVER_HIDDEN = frozenset(["html", "body", "head", "input", "img", "br", "meta", "link"])
@@ -82,7 +91,8 @@ _NEVER_HIDDEN = frozenset(["html", "body", "head", "input", "img", "br", "meta",
 
 def _is_in(root, element) -> bool:
     """Whether an element is still part of the tree."""
-    return element.getroottree().getroot() is root
+    top = deque((element, *element.iterancestors()), maxlen=1)[0]
+    return top is root  # what was taken out still knows its document, but not the root above it
 
 
 def _has_sentence(text: str) -> bool:
@@ -119,6 +129,32 @@ def _take_out(element, why: str, text: str) -> str:
     for child in element:
         child.tail = None
     return " ".join("".join(taken).split())
+
+
+def _opens(root, element, why: Callable[[Any], str]) -> bool:
+    """Whether a reader can open an element of running text, by a control that is in sight.
+
+    The panels of an accordion and of tabs are read like the rest of a page.
+    """
+    name = element.get("id")
+    if not name or not _has_sentence("".join(element.itertext())):
+        return False
+    if element.xpath(_NO_PANEL) or element.xpath(_IN_FURNITURE):
+        return False
+    controls = root.xpath(_CONTROLS, id=name, place=f"#{name}")
+    return any(
+        len(control.xpath("normalize-space()")) > 1
+        and not any(why(above) for above in (control, *control.iterancestors()))
+        for control in controls
+    )
+
+
+_CONTROLS = (
+    "//body//*[@aria-controls=$id or @data-target=$place or @data-bs-target=$place]"
+    "[self::button or self::a or self::summary or @role='tab' or @role='button']"
+)
+_NO_PANEL = "boolean(.//form | .//input | self::dialog | self::*[@role='dialog' or @aria-modal or contains(@class,'modal')])"
+_IN_FURNITURE = "boolean(ancestor-or-self::*[self::nav or self::header or self::footer or self::form or self::aside])"
 
 
 def _comments(source: str) -> list[str]:

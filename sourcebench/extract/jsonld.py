@@ -116,7 +116,16 @@ def _no_number(name: str) -> None:
     """Read NaN and Infinity, which are no JSON, as nothing."""
 
 
-_ELSEWHERE = ("itemListElement", "comment", "mentions", "isRelatedTo", "hasPart", "relatedLink")
+_ELSEWHERE = (
+    "itemListElement",
+    "comment",
+    "mentions",
+    "isRelatedTo",
+    "hasPart",
+    "relatedLink",
+    "blogPost",
+    "blogPosts",
+)
 
 
 def _walk(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -129,8 +138,15 @@ def _walk(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
     elif isinstance(value, dict):
         yield value
         for key, entry in value.items():
-            if key not in _ELSEWHERE and isinstance(entry, dict | list):
+            if key in _ELSEWHERE or (key in ("review", "reviews") and _by_buyers(value, entry)):
+                continue
+            if isinstance(entry, dict | list):
                 yield from _walk(entry, depth + 1)
+
+
+def _by_buyers(item: dict[str, Any], reviews: Any) -> bool:
+    """Whether reviews are those of a shop's customers, not the page itself."""
+    return "offers" in item or (isinstance(reviews, list) and len(reviews) > 1)
 
 
 def _resolved(item: dict[str, Any], known: dict[str, dict]) -> dict[str, Any]:

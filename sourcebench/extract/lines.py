@@ -11,6 +11,7 @@ from sourcebench.extract.survey import OUT
 MAX_LINES = 20_000
 _BREAK, _OPEN, _CLOSE, _LINK, _LINK_END, _TIME, _HEAD = (chr(0xE000 + n) for n in range(7))
 MARKS = re.compile("[\ue000-\ue00f]")
+_BREAKS = re.compile(rf"\s*{_BREAK}[\s{_BREAK}]*")
 _PIECE = re.compile("[\ue000-\ue00f]|[^\ue000-\ue00f]+")
 _BLOCKS = (
     "address article blockquote body center caption dd details dialog dir div dl dt fieldset figcaption "
@@ -37,7 +38,7 @@ def visible_lines(root) -> list[Line]:
     lines: list[Line] = []
     depth = links = times = 0
     in_link = False
-    for chunk in str(_transform()(root)).split(_BREAK):
+    for chunk in _BREAKS.split(str(_transform()(root))):
         if not MARKS.search(chunk):
             text = " ".join(chunk.split())
             if text:

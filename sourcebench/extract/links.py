@@ -52,6 +52,7 @@ _AFFILIATE = re.compile(
     r"partner_?id|ascsubtag|irclickid|ref_?aff)=|amazon\.[\w.]+/.*[?&]tag=|/(?:go|out|recommends?|aff)/[\w-]+/?$"
 )
 _ORIGIN = re.compile(r"(?:(?:https?:)?//[^/?#]*)?", re.IGNORECASE)
+_PLAIN_PATH = re.compile(r"(?:/[\w%~+,=-][\w%~+,=.-]*)+/?(?:\?[\w%=&+.-]+)?")
 _CTA = re.compile(
     r"\b(?:buy (?:it )?now|shop now|order now|add to (?:cart|basket|bag)|sign up(?: now| today| for)?|subscribe(?: now| today)?|"
     r"click here|check (?:the )?(?:latest |today'?s )?price|see (?:the )?deals?|view deal|get (?:it|the deal|started|yours)(?: now| today)?|"
@@ -177,6 +178,8 @@ def _joined(base: str, href: str) -> str:
     """Join addresses; what can't be joined stays as it is."""
     if href.startswith(("https://", "http://", "mailto:", "tel:")):
         return href[:1000]
+    if _PLAIN_PATH.fullmatch(href):  # the most frequent form, much faster than by urljoin
+        return f"{_ORIGIN.match(base)[0]}{href}"[:1000]
     try:
         return urljoin(base, href)[:1000]
     except ValueError:

@@ -6,21 +6,22 @@ import re
 from dataclasses import dataclass
 
 from sourcebench.extract.lines import Line
+from sourcebench.extract.lost import squeeze, with_lost_paragraphs, with_lost_tables
 from sourcebench.extract.survey import is_beside
 
 MAX_TEXT = 300_000
-MAX_TABLES = 40
 _SHORT = 600  # a text this short is read again with all extractors
 _EMPTY_CELLS = re.compile(r"(?:\|[ \t]*){3,}")
+# Both are searched in lower-case lines.
 _CONTACT = re.compile(
-    r"(?i)\w@\w|\+?\d[\d ()./-]{7,}\d|\b(?:contact(?: us)?|imprint|impressum|kontakt|mentions légales|"
+    r"\w@\w|\+?\d[\d ()./-]{7,}\d|\b(?:contact(?: us)?|imprint|impressum|kontakt|mentions légales|"
     r"about(?: us| the \w+)?|über uns|qui sommes|owned by|published by|publisher|herausgeber|operated by|"
     r"a division of|part of the|copyright|masthead|corrections?|ethics|editorial (?:policy|standards|team)|"
     r"street|avenue|suite|p\.?o\.? box|straße|gmbh|inc\.|llc|ltd|registered (?:charity|office|in)|"
     r"nonprofit|foundation|phone|tel(?:efon)?\.?:|e-?mail|newsroom|registergericht)\b|©|\w(?:straße|str\.) \d"
 )
 _TELLING = re.compile(
-    r"(?i)\b(?:advertis\w*|anzeige|werbung|sponsor\w*|affiliate|commissions?|disclosure|promoted|paid|"
+    r"\b(?:advertis\w*|anzeige|werbung|sponsor\w*|affiliate|commissions?|disclosure|promoted|paid|"
     r"privacy|terms|policy|written|reviewed|updated|posted|published|author|reporter|editor|by)\b|"
     r"\b(?:19|20)\d\d\b"
 )
@@ -28,7 +29,7 @@ _TELLING = re.compile(
 
 @dataclass(frozen=True)
 class MainText:
-    """The main text and the flags of how it was got: second_mode, visible_text, cut."""
+    """The main text and the flags of how it was got: second_mode, visible_text, paragraphs, tables, cut."""
 
     text: str
     flags: tuple[str, ...] = ()
@@ -40,8 +41,8 @@ def main_text(root, lines: list[Line], *, talk: str) -> MainText:
     A reading is enough when it holds the table cells, the list points and at least half of the
     text that stands outside navigation and links. trafilatura reads with its own rules first, then
     together with its other extractors, then favouring recall; the first reading that is enough is
-    kept, else the fullest. If that lacks most of the page, the visible lines are the text. Tables
-    that are still missing are put back.
+    kept, else the fullest. If that lacks most of the page, the visible lines are the text.
+    Paragraphs and tables that are still missing are put back.
 
     Parameters
     ----------
@@ -62,7 +63,9 @@ def main_text(root, lines: list[Line], *, talk: str) -> MainText:
         if len(visible) > len(text):
             text, flags = visible, ("visible_text",)
     if "visible_text" not in flags:
-        text, added = _with_lost_tables(root, text)
+        text, added = with_lost_paragraphs(body, text)
+        flags += ("paragraphs",) * added
+        text, added = with_lost_tables(root, text)
         flags += ("tables",) * added
     text = _tidy(text)
     if len(text) > MAX_TEXT:
@@ -112,51 +115,6 @@ _CELLS = "//body//*[self::td or self::th][not(.//a)][not(.//table)]"
 _POINTS = "//body//li[not(.//a)][not(.//li)]"
 
 
-def _with_lost_tables(root, text: str) -> tuple[str, bool]:
-    """Put back the tables of the content that a text lacks, each after the line that it follows."""
-    flat, lines = squeeze(text), text.split("\n")
-    added = False
-    for table in list(root.iter("table"))[:MAX_TABLES]:
-        cells = [squeeze("".join(cell.itertext())) for cell in table.iter("td", "th")][:400]
-        filled = [cell for cell in cells if len(cell) > 1]
-        lost = sum(cell not in flat for cell in filled)
-        if len(filled) < 4 or lost < 0.3 * len(filled) or is_beside(table):
-            continue
-        if table.find(".//table") is not None or table.find(".//a") is not None:
-            continue
-        lines[_place_after(table, lines)] += "\n" + "\n".join(_rows(table))
-        added = True
-    return ("\n".join(lines), True) if added else (text, False)
-
-
-def _rows(table) -> list[str]:
-    """Return the rows of a table, cells between bars."""
-    rows = []
-    for row in list(table.iter("tr"))[:200]:
-        cells = [" ".join("".join(cell.itertext()).split()) for cell in row.iter("td", "th")]
-        rows.append(f"| {' | '.join(cells)} |")
-    return rows
-
-
-def _place_after(table, lines: list[str]) -> int:
-    """Return the place of the last line that stands before a table on the page."""
-    before = table.xpath(
-        "preceding::*[self::p or self::h1 or self::h2 or self::h3 or self::h4 or self::li]"
-    )
-    for element in before[-8:][::-1]:
-        said = squeeze("".join(element.itertext()))
-        if len(said) > 3:
-            for place, line in enumerate(lines):
-                if said in squeeze(line):
-                    return place
-    return len(lines) - 1
-
-
-def squeeze(text: str) -> str:
-    """Return a text without blanks and marks of lists and tables, for comparing."""
-    return re.sub(r"[\s|•*-]+", "", text)
-
-
 def _tidy(text: str) -> str:
     """Fold runs of empty cells and of empty lines."""
     text = _EMPTY_CELLS.sub("| ", text)
@@ -170,35 +128,42 @@ def outside_lines(lines: list[Line], text: str) -> str:
     dates and advertising, then to the first and last of the other lines that are not just links,
     and last to links.
     """
+    left = _left_out(lines, text)
+    low = [short.lower() for short, _ in left]
+    chosen: set[int] = set()
+    for wanted, room in (
+        (lambda place: _CONTACT.search(low[place]), 1600),
+        (lambda place: _TELLING.search(low[place]), 1200),
+        (lambda place: not left[place][1], 1200),
+        (lambda place: True, 600),
+    ):
+        places = [place for place in range(len(left)) if place not in chosen and wanted(place)]
+        chosen |= _ends(places, left, room)
+    return "\n".join(left[place][0] for place in sorted(chosen))
+
+
+def _left_out(lines: list[Line], text: str) -> list[tuple[str, bool]]:
+    """Return each line that a text lacks once, shortened, and whether it is little but links."""
     flat = " ".join(text.split())
     seen, left = set(text.split("\n")), []
-    for place, line in enumerate(lines):
+    for line in lines:
         said = line.text
         if len(said) > 1 and said not in seen:
             seen.add(said)
             if said not in flat:
                 short = said if len(said) <= 300 else said[:297] + "..."
-                left.append((place, short, line.link_chars > 0.8 * len(said)))
-    chosen: set[int] = set()
-    for wanted, room in (
-        (lambda entry: _CONTACT.search(entry[1]), 1600),
-        (lambda entry: _TELLING.search(entry[1]), 1200),
-        (lambda entry: not entry[2], 1200),
-        (lambda entry: True, 600),
-    ):
-        entries = [entry for entry in left if entry[0] not in chosen and wanted(entry)]
-        chosen |= _ends(entries, room)
-    return "\n".join(short for place, short, _ in left if place in chosen)
+                left.append((short, line.link_chars > 0.8 * len(said)))
+    return left
 
 
-def _ends(entries: list[tuple[int, str, bool]], room: int) -> set[int]:
-    """Return the places of the first and the last entries that fit, half the room for each end."""
+def _ends(places: list[int], left: list[tuple[str, bool]], room: int) -> set[int]:
+    """Return the first and the last places whose lines fit, half the room for each end."""
     taken: set[int] = set()
-    for order, share in ((entries, room // 2), (entries[::-1], room - room // 2)):
-        for place, short, _ in order:
+    for order, share in ((places, room // 2), (places[::-1], room - room // 2)):
+        for place in order:
             if place in taken:
                 continue
-            share -= len(short) + 1
+            share -= len(left[place][0]) + 1
             if share < 0:
                 break
             taken.add(place)

@@ -23,8 +23,36 @@ _ORGANISATION = re.compile(
     r"company|society|association|organi[sz]ations?|council|ministry|board|foundation|magazine|times|media|"
     r"network|services?|cent(?:er|re)|bureau|commission|committee|clinic|hospital|library|contributors|"
     r"correspondents|reporters|writers|community|wire|project|daily|post|bund|verband|verein|amt|"
-    r"ministerium|stiftung|gesellschaft|consortium|administration|authority|survey|trust|group|online|"
+    r"ministerium|stiftung|gesellschaft|consortium|administration|authority|survey|unit|branch|division|directorate|trust|group|online|"
     r"customs|federal|national|international)\b|\b(?:U\.?S\.?|AP|CNN|BBC|NPR)\b|\.(?:com|org|net|de|io)\b"
+)
+_AGENCY = re.compile(
+    r"(?:The )?(?:Associated Press|Canadian Press|Press Association|Bloomberg News)"
+)
+_RANKS = frozenset(
+    [
+        "staff",
+        "senior",
+        "contributing",
+        "chief",
+        "guest",
+        "special",
+        "associate",
+        "executive",
+        "managing",
+        "science",
+        "health",
+        "political",
+        "news",
+        "deputy",
+        "assistant",
+        "freelance",
+        "general",
+        "technology",
+        "business",
+        "sports",
+        "medical",
+    ]
 )
 _NO_NAME = re.compile(
     r"(?i)^(?:admin(?:istrator)?|author|by|unknown|anonymous|null|none|user|guest|n/?a|default|subject|"
@@ -34,13 +62,20 @@ _NO_NAME = re.compile(
     r"(?:sept|octo|novem|decem)(?:ember|ber)?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|yesterday)$"
 )
 _HANDLE = re.compile(r"^@|https?:|facebook\.com|twitter\.com|www\.|[<>{}=]")
+# Words that mean "by" only in front of a name: in other places "door" is a door.
+BY = (
+    r"(?:di|[Dd]oor|[Aa]v|[Aa]f|[Ss]critto da|[Aa] cura di|[Gg]eschreven door|[Ss]k(?:riven|revet) a[vf]|"
+    r"[Tt]ekst(?: og foto)?:|[Tt]exto?:|[Tt]exte:|[Tt]esto:|[Ee]scrito por|[Éé]crit par|[Rr]édigé par|[Vv]erfasst von|"
+    r"[Gg]eschrieben von|[Kk]irjoittanut|[Tt]eksti:|[Yy]azar:|[Yy]azan:|[Ss]zerző:|[Íí]rta:|[Nn]apsala?|[Аа]втор:|[Тт]екст:|[Rr]edaktion:|[Rr]edacción:|[Rr]édaction:)"
+)
 _LEADING = re.compile(
-    r"(?i)^(?:(?:written|posted|story|text|words|article|photos?|reviewed) by|by|von|par|por|authors?|autor(?:in)?|auteur)\b\s*:?\s*"
+    r"^(?:(?i:(?:(?:written|posted|story|text|words|article|photos?|reviewed) by|by|von|par|por|authors?|autor(?:in)?|auteur)"
+    rf"\b\s*:?\s*)|{BY}\s+)"
 )
 _STOP = re.compile(
-    r"(?i)\s*(?:[|•·–—;(\[\]<>\n]|\s-\s|\S+@|,?\s+(?:on|at|in|for|from|published|updated|posted|last|is|was|has|"
+    r"(?i)\s*(?:[|•·–—;(\[\]<>\n]|\s-\s|\S+@|@\w|,?\s+(?:on|at|in|for|from|published|updated|posted|last|is|was|has|"
     r"reviewed|medically|special to|contributing|veröffentlicht|publié|aktualisiert|vom|am|le|el|via|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d+ \w+ ago|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d)\b|(?<!\b\w)(?<!\bDr)(?<!\bProf)(?<!\bSt)(?<!\bJr)"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d+ \w+ ago|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d+)\b|(?<!\b\w)(?<!\bDr)(?<!\bProf)(?<!\bSt)(?<!\bJr)"
     r"(?<!\bSr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)\.(?:\s|$)|/|:|\d|,\s+(?!(?:with|mit|and|und|et)\b)(?=(?-i:[a-z])|the\b))"
 )
 _PARTICLES = {
@@ -85,9 +120,7 @@ def split_names(text: str) -> list[tuple[str, str]]:
         return [(name, " ".join(roles))] if name else []
     found: list[tuple[str, str]] = []
     for part in _SPLIT.split(head):
-        if found and (
-            _CREDENTIAL.fullmatch(part) or (_ROLE.search(part) and not _looks_double(part))
-        ):
+        if found and _is_role(part, found[-1][0]):
             name, role = found[-1]
             found[-1] = (name, f"{role}, {part}".strip(", "))
         elif clean_name(part):
@@ -97,8 +130,18 @@ def split_names(text: str) -> list[tuple[str, str]]:
     return [(name, role[:160]) for name, role in found[:MAX_NAMES]]
 
 
+def _is_role(part: str, name: str) -> bool:
+    """Whether what follows a name says what or where its bearer is, rather than being another name."""
+    if _CREDENTIAL.fullmatch(part) or (_ROLE.search(part) and not _looks_double(part)):
+        return True
+    alone = len(part.split()) == 1 and not re.search(r"[^\W\d_]\.", part)
+    return len(name.split()) > 1 and (alone or _AGENCY.fullmatch(part) is not None)
+
+
 def _looks_double(part: str) -> bool:
     """Whether a part is first a name and then a role, so it is a person of its own."""
+    if part.split()[0].casefold() in _RANKS:
+        return False
     return (
         bool(re.match(r"[A-Z][a-z]+ [A-Z][a-z]+\b(?! Writer| Editor| Reporter)", part))
         and len(part.split()) == 2
@@ -115,6 +158,7 @@ def clean_name(name: str) -> str:
 
 def leading_names(text: str) -> list[tuple[str, str]]:
     """Return the names that the rest of a byline starts with; what follows the last is its role."""
+    text = re.sub(r"^\s*the\s+(?=[A-Z])", "", text)
     stop = _STOP.search(text)
     whole = text[: stop.start()] if stop else text
     if stop and _ORGANISATION.fullmatch(text[:30].split("  ")[0]):

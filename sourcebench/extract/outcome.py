@@ -5,71 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
+from sourcebench.extract import phrases
 from sourcebench.extract.jsonld import articles
 from sourcebench.extract.view import View
 from sourcebench.urls import site
 
-_NOT_FOUND = re.compile(
-    r"(?i)^(?:\W|sorry|oops|whoops|uh[- ]?oh|error|http|the|this|that|die|diese|la|we|we're|your|404|410|is)*"
-    r"(?:\b(?:404|410)\b(?=\W*(?:$|error|not|page|fehler|seite|file))|"
-    r"(?:requested |angeforderte )?(?:page|article|content|story|url|document|site|file|item|product|resource|seite|p[áa]gina|página)\W+"
-    r"(?:you(?:'re| are| were| have)? (?:looking for|requested|asked for|trying to (?:reach|view|access))\W+)?"
-    r"(?:(?:can(?:no|['’])t|could ?n[o'’]t|was not|is not|isn['’]t|not) (?:be )?(?:found|available)|no longer (?:exists?|available)|"
-    r"is no longer|does(?: not|n['’]t) exist|(?:has been|was|may have been) (?:removed|deleted|moved)|"
-    r"(?:wurde |konnte )?nicht (?:mehr )?(?:gefunden|verfügbar|vorhanden)|introuvable|non trouv[ée]e|no encontrada|non trovata)|"
-    r"(?:can['’]?t|cannot|couldn['’]?t|could not|unable to|can not) (?:seem to )?find (?:that|this|the|what)|"
-    r"(?:not found|nothing (?:was )?found(?: here)?|страница не найдена|fehler 404|gone)\W*$)"
-)
-_CHALLENGE = re.compile(
-    r"(?i)just a moment|attention required|verify(?:ing)? (?:that )?you(?:'re| are) (?:a )?human|"
-    r"are you (?:a )?(?:human|robot)|checking (?:if the site connection|your browser)|access (?:is |to this page )?(?:has been )?denied|"
-    r"security (?:check|verification)|captcha|enable javascript and cookies to continue|unusual (?:traffic|activity)|robot check|"
-    r"ddos protection|request (?:was |has been |could not be )?(?:blocked|satisfied)|bot (?:detection|protection)|pardon our interruption|"
-    r"you have been blocked|human verification|^\W*(?:403 )?forbidden\W*$|not available in your (?:region|country)|unavailable for legal reasons"
-)
-_CHALLENGE_MARKS = re.compile(
-    r"cdn-cgi/challenge-platform|cf-chl|_cf_chl|px-captcha|perimeterx|distil_|(?i:incapsula)|"
-    r"captcha-delivery|datadome|awswaf|(?:h|re)captcha(?:\.com|/api)"
-)
-_CONSENT = re.compile(
-    r"(?i)we (?:value|respect|care about) your privacy|before you continue|your (?:privacy |data )?choices|"
-    r"cookies?\b.{0,200}\b(?:consent|accept|partners)|(?:accept|reject|agree)(?: to)? (?:all|cookies)|"
-    r"(?:store|access)\W.{0,20}information on a device|manage (?:options|cookies|preferences|consent)|process(?:ing of)? (?:your )?personal data|"
-    r"your choices apply|wir (?:schätzen|respektieren) ihre privatsphäre|alle akzeptieren|zustimmen und weiter|datenschutz-?einstellungen|"
-    r"tout accepter|aceptar todo|personenbezogene daten verarbeiten"
-)
-_CONSENT_PLACE = re.compile(
-    r"(?i)(?:^|[/.?&=-])(?:consent|gdpr|cmp|collectconsent|privacy-?(?:wall|gate)|cookie-?wall)"
-)
-_LICENCE = re.compile(
-    r"(?i)\b(?:accept|agree to|confirm)\b.{0,30}\b(?:licen[cs]e|terms|conditions|agreement)\b|"
-    r"\b(?:confirm|verify) (?:that )?(?:you are|your age)|are you (?:over|of legal)"
-)
-_SCRIPT = re.compile(
-    r"(?i)(?:enable|requires?|need|without|activate|turn on|aktivieren|benötigt)\b.{0,40}java ?script|"
-    r"java ?script.{0,60}(?:enable|required|disabled|to run|aktivier|not supported|is off)"
-)
-_PARKED = re.compile(
-    r"(?i)(?:this )?domain (?:name )?(?:is|may be|might be|has expired|names? for sale)\b.{0,20}(?:sale|parked|expired|registered)|"
-    r"(?:buy|purchase|inquire about|acquire|interested in) this domain|domain (?:for sale|parking)|parked (?:free|domain|by|page)|"
-    r"sponsored listings displayed|related searches|diese domain (?:steht|ist).{0,20}(?:verkauf|registriert|geparkt)|domain (?:kaufen|zu verkaufen)|"
-    r"this web(?:site|page) is parked|future home of"
-)
-_PARKED_MARKS = re.compile(
-    r"(?i)adsense/domains|sedoparking|parkingcrew|bodis\.com|//(?:www\.)?dan\.com|hugedomains|parklogic|afternic\.com|godaddy\.com/(?:forsale|domainsearch)"
-)
-_WALL = re.compile(
-    r"(?i)subscribe (?:now )?to (?:continue|read|keep|unlock|view|access)|(?:continue|keep) reading (?:with|for|by|your)|"
-    r"already a (?:subscriber|member)|this (?:article|content|story) is (?:for|exclusive|reserved|only available)|"
-    r"(?:log|sign) in to (?:continue|read)|to (?:read|continue reading) (?:the (?:full|rest)|this)|unlock (?:this|full) |"
-    r"you(?:['’]ve| have) (?:reached|read) your (?:limit|free|last)|create (?:a free|an) account to (?:read|continue)|"
-    r"weiterlesen mit|jetzt abonnieren|exklusiv für abonnenten|réservé aux abonnés|solo para suscriptores|"
-    r"(?:for )?subscribers?[- ]only|for subscribers only|subscribe for full access"
-)
 _HOME = re.compile(r"^/?(?:index\.\w+|home(?:page)?|default\.aspx?|[a-z]{2}(?:-[a-z]{2})?)?/?$")
+_HOW_COME = re.compile(
+    r"(?:^|&)(?:utm_\w+|ref|referr?er|source|from|lang|hl|error|redirect\w*)=[^&]*"
+)
+_SENDS_ON = re.compile(r"(?i)^\s*(\d{1,2})\s*[;,]\s*url\s*=\s*['\"]?(\S+?)['\"]?\s*$")
+_PASSWORD = re.compile(r"(?i)type\s*=\s*[\"']?password")
 
 
 @dataclass(frozen=True)
@@ -99,6 +49,12 @@ class Seen:
         """Return what JSON-LD says of the page itself."""
         return articles(self.view.items)
 
+    @cached_property
+    def framed(self) -> str:
+        """Return the text that stands in frames, which browsers show in place of none."""
+        found = re.findall(r"(?is)<iframe\b[^>]*>(.{1,500}?)</iframe", self.source[:100_000])
+        return "\n".join(found)
+
     @property
     def visible(self) -> int:
         """Return the number of characters a reader sees."""
@@ -127,7 +83,7 @@ def page_outcome(seen: Seen) -> tuple[str, str, tuple[str, ...]]:
     if declared is False and not _gated_text(seen) and (wall or len(seen.text) < 6000):
         return (
             "partial",
-            "; ".join(["JSON-LD says that the article is not free", *wall]),
+            "; ".join(["the page's own data say that it is not free", *wall]),
             ("paywall",),
         )
     if wall and declared is None:
@@ -141,7 +97,7 @@ def _redirect_home(seen: Seen) -> list[str]:
     """Return the signals of a deep link that ends at the site's home page."""
     asked, got = urlsplit(seen.asked_url), urlsplit(seen.url)
     deep = not _HOME.match(asked.path) or bool(asked.query)
-    at_home = bool(_HOME.match(got.path)) and not got.query
+    at_home = bool(_HOME.match(got.path)) and not _HOW_COME.sub("", got.query)
     if deep and at_home and site(seen.asked_url) == site(seen.url):
         return [f"asked for {asked.path[:80]}, ended at the home page"]
     return []
@@ -149,20 +105,53 @@ def _redirect_home(seen: Seen) -> list[str]:
 
 def _challenge(seen: Seen) -> list[str]:
     """Return the signals of a bot challenge or a refusal sent as a page."""
-    if len(seen.text) > 1500:
+    if len(seen.text) > 1500 or seen.paragraphs > 2:
         return []
-    signals = [
-        f"{place} {_phrase(_CHALLENGE, text)!r}"
-        for place, text in (("title", seen.title), ("heading", seen.heading))
-        if _CHALLENGE.search(text)
-    ][:1]
-    if len(seen.text) < 600 and _CHALLENGE.search(seen.text):
+    signals = _said_in_head(seen, phrases.CHALLENGE)
+    asked = f"{seen.text}\n{seen.framed}"
+    said = {match[0].casefold() for match in phrases.CHALLENGE.finditer(asked)}
+    if said and len(seen.text) < 600:
         signals.append(
-            f"text of {len(seen.text)} characters says {_phrase(_CHALLENGE, seen.text)!r}"
+            f"text of {len(seen.text)} characters says {_phrase(phrases.CHALLENGE, asked)!r}"
         )
-    if signals and _CHALLENGE_MARKS.search(seen.source[:200_000]):
+    if len(said) > 1 or (said and len(seen.text) < 250 and seen.visible < 500):
+        signals.append("several such phrases" if len(said) > 1 else "next to no other text")
+    elif signals and len(seen.text) < 250:
+        signals.append("next to no text")
+    if signals and phrases.CHALLENGE_MARKS.search(seen.source[:200_000]):
         signals.append("challenge script")
-    return ["challenge", *signals] if len(signals) >= 2 and seen.paragraphs < 3 else []
+    return ["challenge", *signals] if len(signals) >= 2 else []
+
+
+def _said_in_head(seen: Seen, pattern: re.Pattern) -> list[str]:
+    """Return the signal of a phrase in the title or else in the first heading."""
+    places = (("title", seen.title), ("heading", seen.heading))
+    found = (
+        f"{place} {_phrase(pattern, text)!r}" for place, text in places if pattern.search(text)
+    )
+    return list(islice(found, 1))
+
+
+def _sends_on(seen: Seen) -> list[str]:
+    """Return the signals of a page that only sends its readers to another one."""
+    found = [_SENDS_ON.match(value) for value in seen.view.metas.get("refresh", ())]
+    target = next((match[2] for match in found if match and int(match[1]) <= 10), "")
+    if not target or len(seen.text) > 300:
+        return []
+    return [f"sends its readers to {target[:200]}", f"text of {len(seen.text)} characters"]
+
+
+def _login(seen: Seen) -> list[str]:
+    """Return the signals of a login page in place of the page asked for."""
+    asked, got = urlsplit(seen.asked_url), urlsplit(seen.url)
+    if len(seen.text) > 1500 or seen.paragraphs > 1 or phrases.LOGIN_PLACE.search(asked.path):
+        return []
+    signals = _said_in_head(seen, phrases.LOGIN)
+    if phrases.LOGIN_PLACE.search(got.path):
+        signals.append("address of a login page")
+    if _PASSWORD.search(seen.source):
+        signals.append("field for a password")
+    return ["login page", *signals] if len(signals) >= 2 else []
 
 
 def _consent(seen: Seen) -> list[str]:
@@ -172,17 +161,27 @@ def _consent(seen: Seen) -> list[str]:
     head = f"{seen.title}\n{seen.heading}"
     parts = urlsplit(seen.url)
     signals = []
-    if _CONSENT_PLACE.search(f"{parts.netloc}{parts.path}"):
+    if phrases.CONSENT_PLACE.search(f"{parts.netloc}{parts.path}"):
         signals.append("address of a consent page")
-    if _CONSENT.search(head):
-        signals.append(f"title or heading {_phrase(_CONSENT, head)!r}")
-    share = _share(seen.text, _CONSENT)
+    if phrases.CONSENT.search(head):
+        signals.append(f"title or heading {_phrase(phrases.CONSENT, head)!r}")
+    if not signals and seen.paragraphs > 8:
+        return []
+    share = _share(seen.text, phrases.CONSENT)
     if share > 0.3:
         signals.append(f"{share:.0%} of the text is about consent")
+    if share > 0.6 and not phrases.POLICY.search(head):
+        lines = "\n".join(line.text for line in seen.view.lines if line.text)
+        said = {match[0].casefold() for match in phrases.CONSENT.finditer(lines[:5000])}
+        signals += [f"{len(said)} such phrases"] if len(said) > 1 else []
     if len(signals) >= 2:
         return ["consent page", *signals]
-    if len(seen.text) < 400 and seen.visible < 800 and _LICENCE.search(f"{head}\n{seen.text}"):
-        asked = _phrase(_LICENCE, f"{head}\n{seen.text}")
+    if (
+        len(seen.text) < 400
+        and seen.visible < 800
+        and phrases.LICENCE.search(f"{head}\n{seen.text}")
+    ):
+        asked = _phrase(phrases.LICENCE, f"{head}\n{seen.text}")
         return ["gate", f"text of {len(seen.text)} characters asks to {asked!r}"]
     return []
 
@@ -204,39 +203,57 @@ def _parked(seen: Seen) -> list[str]:
     if seen.visible > 3000 or seen.paragraphs > 2:
         return []
     everything = " ".join(line.text for line in seen.view.lines)
-    found = sorted({match[0].casefold() for match in _PARKED.finditer(everything)})
+    found = sorted({match[0].casefold() for match in phrases.PARKED.finditer(everything)})
     signals = [f"text says {phrase!r}" for phrase in found[:3]]
-    if found and _PARKED_MARKS.search(seen.source[:100_000]):
+    if found and phrases.PARKED_MARKS.search(seen.source[:100_000]):
         signals.append("parking script or address")
     host = (urlsplit(seen.url).hostname or "").removeprefix("www.")
     if host and seen.title.strip().casefold() == host:
         signals.append("title is the domain")
+    if seen.paragraphs and len(signals) == len(found[:3]):
+        return []  # running text about domains
     return signals if found and len(signals) >= 2 else []
 
 
 def _soft_404(seen: Seen) -> list[str]:
-    """Return the signals of an error page sent with status 200."""
+    """Return the signals of an error page sent with status 200: nothing there, or a server in trouble."""
     if seen.paragraphs >= 3 or len(seen.text) > 2000:
         return []
     signals = []
     title = re.split(r"\s[|–—·-]\s", seen.title)
-    if any(_NOT_FOUND.search(part) for part in title if len(part) < 60):
+    if any(_is_error(part) for part in title if len(part) < 60):
         signals.append(f"title {seen.title[:80]!r}")
-    if len(seen.heading) < 90 and _NOT_FOUND.search(seen.heading):
+    if len(seen.heading) < 90 and _is_error(seen.heading):
         signals.append(f"heading {seen.heading!r}")
-    first = next((line for line in seen.text.split("\n")[:4] if _NOT_FOUND.search(line)), "")
-    if first and len(seen.text) < 1200:
-        signals.append(f"text of {len(seen.text)} characters says {first[:60]!r}")
+    lines = [line for line in seen.text.split("\n")[:4] if len(line) < 300]
+    first = next((line for line in lines if _is_error(line) and line != seen.heading), "")
+    told = signals and phrases.TROUBLE_TOLD.search(seen.text)
+    if (first or told) and len(seen.text) < 1200:
+        signals.append(f"text of {len(seen.text)} characters says {(first or told[0])[:60]!r}")
+    elif signals and len(seen.text) < 250 and not seen.paragraphs:
+        signals.append(f"text of {len(seen.text)} characters")
     return signals if len(signals) >= 2 else []
+
+
+def _is_error(line: str) -> bool:
+    """Whether a short line is what an error page says."""
+    patterns = (phrases.NOT_FOUND, phrases.NOT_FOUND_ABROAD, phrases.TROUBLE)
+    return any(pattern.search(line) for pattern in patterns)
 
 
 def _needs_javascript(seen: Seen) -> list[str]:
     """Return the signals of a shell that a script would fill."""
-    if seen.visible > 600 or not seen.counts["scripts"] or seen.paragraphs:
+    if seen.visible > 600 or not seen.counts["scripts"]:
         return []
-    signals = []
-    if _SCRIPT.search(seen.view.noscript) or _SCRIPT.search(seen.text[:600]):
-        signals.append("asks for JavaScript")
+    asks = phrases.SCRIPT.search(seen.view.noscript) or phrases.SCRIPT.search(seen.text[:600])
+    if seen.paragraphs > sum(
+        len(line.text) - line.link_chars > 140 and bool(phrases.SCRIPT.search(line.text))
+        for line in seen.view.lines
+    ):
+        return []
+    signals = ["asks for JavaScript"] if asks else []
+    if _share(seen.text, phrases.SCRIPT) > 0.5:
+        signals.append("hardly any other text")
     if seen.view.empty_mount:
         signals.append("empty element for a script to fill")
     if seen.visible < 0.01 * len(seen.source):
@@ -249,6 +266,8 @@ def _needs_javascript(seen: Seen) -> list[str]:
 _RULES = (
     ("interstitial", _challenge),
     ("interstitial", _consent),
+    ("interstitial", _login),
+    ("interstitial", _sends_on),
     ("parked", _parked),
     ("soft_404", _soft_404),
     ("redirect_home", _redirect_home),
@@ -259,8 +278,12 @@ _RULES = (
 def _declared_free(seen: Seen) -> bool | None:
     """Return whether the page's own article says that it is free to read."""
     values = [item.get("isAccessibleForFree") for item in seen.articles]
+    tiers = seen.view.metas.get("article:content_tier", ())
+    values += [{"locked": False, "free": True}.get(tier.casefold()) for tier in tiers]
     words = {"true": True, "false": False}
-    said = [words.get(v.strip().lower()) if isinstance(v, str) else v for v in values]
+    said = [
+        words.get(v.strip().lower().split("/")[-1]) if isinstance(v, str) else v for v in values
+    ]
     said = [value for value in said if isinstance(value, bool)]
     return said[0] if said else None
 
@@ -290,7 +313,7 @@ def _wall(seen: Seen) -> list[str]:
     if len(seen.text) > 2500:
         return []
     body = [line for line in seen.view.lines if not line.out]
-    places = [i for i, line in enumerate(body) if _WALL.search(line.text[:400])]
+    places = [i for i, line in enumerate(body) if phrases.WALL.search(line.text[:400])]
     if not places or "newsletter" in body[places[0]].text.casefold():
         return []
     if any(len(line.text) - line.link_chars > 200 for line in body[places[-1] + 1 :]):

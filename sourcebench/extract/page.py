@@ -10,13 +10,11 @@ from sourcebench.extract import decode
 from sourcebench.extract.maintext import MAX_TEXT
 from sourcebench.extract.names import kind_of, split_names
 from sourcebench.extract.pdf import UnreadablePdf, read_pdf
+from sourcebench.extract.plain import read_plain
 from sourcebench.extract.webpage import read_webpage
 from sourcebench.language import text_language
 from sourcebench.records import Author, Dated, Packet
 from sourcebench.urls import site
-
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ue000-\ue00f]")
-_MARKUP = re.compile(r"<!\[CDATA\[|\]\]>|<[^>]*>")
 
 
 def extract_page(
@@ -89,7 +87,7 @@ def _from_pdf(base: Packet, body: bytes) -> Packet:
         base,
         outcome="partial" if read.cut else "ok",
         reason="the PDF is longer than what is read" if read.cut else "",
-        title=read.title or read.text.split("\n")[0][:200],
+        title=_pdf_title(read.title) or read.text.split("\n")[0][:200],
         language=text_language(read.text),
         authors=tuple(
             Author(name, "pdf", kind_of(name), role) for name, role in split_names(read.author)
@@ -102,6 +100,13 @@ def _from_pdf(base: Packet, body: bytes) -> Packet:
     )
 
 
+def _pdf_title(title: str) -> str:
+    """Return the title that a PDF states, unless it is what a program filled in."""
+    title = re.sub(r"(?i)^microsoft (?:word|powerpoint|excel) - ", "", title).strip()
+    made = r"(?i)(?:untitled|document|dokument|slide|title|print)\W*\d*|\S+\.(?:docx?|pptx?|xlsx?|indd|tex|dvi|pdf|qxd|rtf|html?)"
+    return "" if re.fullmatch(made, title) else title
+
+
 def _pdf_date(day: str, latest: str) -> Dated | None:
     """Return a date of the PDF's dictionary unless it lies after the visit."""
     if not day or (latest and day > latest[: len(day)]):
@@ -111,19 +116,15 @@ def _pdf_date(day: str, latest: str) -> Dated | None:
 
 def _from_text(base: Packet, decoded: decode.Decoded) -> Packet:
     """Fill a packet from plain text, JSON, or the text between the tags of XML."""
-    text = _NO_TEXT.sub("", decoded.text.replace("\r\n", "\n").replace("\r", "\n"))
-    if base.media_type == decode.XML:
-        text = re.sub(r"\s*\n\s*", "\n", _MARKUP.sub("\n", text))
-    text = text.strip()
+    title, text = read_plain(decoded.text, base.media_type)
     cut = len(text) > MAX_TEXT
     text = text[:MAX_TEXT]
-    plain = base.media_type == decode.TEXT
     return replace(
         base,
         outcome="empty" if not text else "partial" if cut else "ok",
         reason="no text" if not text else "the text is longer than what is read" if cut else "",
         kind={decode.JSON: "json", decode.XML: "xml"}.get(base.media_type, "text"),
-        title=text.split("\n")[0].strip()[:120] if plain else "",
+        title=title,
         language=text_language(text),
         counts={"words": len(text.split()), "chars_visible": len(text)},
         text=text,

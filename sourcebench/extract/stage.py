@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sourcebench.extract.page import extract_page
@@ -17,14 +19,20 @@ from sourcebench.study import WARC, Study, drop_cut_line
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sourcebench.snapshots import Snapshot
-
 PAGE_SECONDS = 20.0  # of processor time, so that a busy machine fails no page
 PATIENCE = 15  # times that, on the clock: a reader that waits for ever ends too
 WORKER_BYTES = 4 * 1024**3  # address space; a page that wants more ends its worker, not the run
 WORKER_PAGES = 200  # then the worker is replaced, so that what libraries leak stays small
-PRELOADED = ("sourcebench.extract.page", "lxml.html", "trafilatura", "py3langid")
+PRELOADED = (
+    "sourcebench.extract.page",
+    "sourcebench.snapshots",
+    "lxml.html",
+    "trafilatura",
+    "py3langid",
+    "warcio",
+)
 UNDER_WAY = 4  # pages waiting or in work, a worker
+AT_ONCE = 8  # packets written together: each write is checked and forced to the disk
 
 
 def extract_study(
@@ -33,9 +41,9 @@ def extract_study(
     """Write the tables `packets` and `pages` for every page that came back.
 
     Pages are read in child processes with limits on time and memory; a page that exceeds them gets
-    the outcome `failed` with the reason. A packet is on disk before the next one is noted, and a run
-    that was killed is taken up where it stopped. A page that was fetched again, or whose reading
-    failed, is read again.
+    the outcome `failed` with the reason. Packets are on disk a few at a time, and a run that was
+    killed is taken up where it stopped. A page that was fetched again, or whose reading failed, is
+    read again.
 
     Parameters
     ----------
@@ -60,9 +68,10 @@ def extract_study(
     missing = {key: row for key, row in fetches.items() if key not in known}
     if len(known) < len(frame):  # void packets leave before new ones of the same page come
         study.save("packets", [known[key] for key in sorted(known)])
-    for packet in _with_progress(_extract(study, missing, workers, seconds), missing, progress):
-        study.append("packets", [packet])
-        known[packet["page_id"]] = packet
+    made = _with_progress(_extract(study, missing, workers, seconds), missing, progress)
+    while batch := list(islice(made, AT_ONCE)):
+        study.append("packets", batch)
+        known.update((packet["page_id"], packet) for packet in batch)
     packets = [known[key] for key in sorted(known)]
     if missing or len(known) < len(frame) or not study.has("pages"):
         study.save("packets", packets)  # only if they changed: verdicts on older pages are void
@@ -111,12 +120,10 @@ def _extract(
     """Yield a packet for each missing page, as they come."""
     if not missing:
         return
-    from multiprocessing import get_context
-
     from pebble import ProcessPool
 
-    context = get_context("forkserver" if hasattr(os, "fork") else "spawn")
-    context.set_forkserver_preload(list(PRELOADED))
+    path = study.folder.resolve() / WARC
+    context = _context()
     with (
         _caller_left_alone(),
         ProcessPool(
@@ -127,16 +134,28 @@ def _extract(
         ) as pool,
     ):
         running: dict[Future, Mapping[str, Any]] = {}
-        for row, snapshot in _bodies(study, missing):
-            if snapshot is None:
+        for row, place in _places(path, missing):
+            if place is None:
                 yield _failed(row, f"no snapshot of {row['final_url']} in {WARC}")
                 continue
-            job = pool.schedule(_work, args=(row, snapshot, seconds), timeout=PATIENCE * seconds)
+            job = pool.schedule(_work, args=(row, path, place, seconds), timeout=PATIENCE * seconds)
             running[job] = row
             if len(running) >= UNDER_WAY * workers:
                 yield from _finished(running, seconds)
         while running:
             yield from _finished(running, seconds)
+
+
+def _context():
+    """Return how child processes start: forked from a process that loads libraries from now on."""
+    from multiprocessing import forkserver, get_context
+
+    if not hasattr(os, "fork"):
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload(list(PRELOADED))
+    forkserver.ensure_running()
+    return context
 
 
 @contextmanager
@@ -177,21 +196,18 @@ def _finished(running: dict[Future, Mapping[str, Any]], seconds: float) -> Itera
             yield _failed(row, f"the reader ended: {type(error).__name__}: {error}"[:200])
 
 
-def _bodies(
-    study: Study, missing: Mapping[str, Mapping[str, Any]]
-) -> Iterator[tuple[Mapping[str, Any], Snapshot | None]]:
-    """Yield the missing pages with their snapshots, in the order of the pages."""
-    from sourcebench.snapshots import index_snapshots, read_snapshot
+def _places(
+    path: Path, missing: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[Mapping[str, Any], int | None]]:
+    """Yield the missing pages with the places of their snapshots, in the order of the pages."""
+    from sourcebench.snapshots import index_snapshots
 
-    path = study.folder / WARC
     places = index_snapshots(path) if path.exists() else {}
     for key in sorted(missing):
-        row = missing[key]
-        place = places.get(row["final_url"])
-        yield row, None if place is None else read_snapshot(path, place)
+        yield missing[key], places.get(missing[key]["final_url"])
 
 
-def _work(row: Mapping[str, Any], snapshot: Snapshot, seconds: float) -> dict[str, Any]:
+def _work(row: Mapping[str, Any], path: Path, place: int, seconds: float) -> dict[str, Any]:
     """Read one page; runs in a child process, which dies when the page has used up its time.
 
     Only the death of the process ends a parser that hangs outside of Python.
@@ -199,16 +215,17 @@ def _work(row: Mapping[str, Any], snapshot: Snapshot, seconds: float) -> dict[st
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        return _read(row, snapshot)
+        return _read(row, path, place)
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _read(row: Mapping[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+def _read(row: Mapping[str, Any], path: Path, place: int) -> dict[str, Any]:
     """Turn a snapshot into the values of a packet."""
-    from sourcebench.snapshots import decoded_body
+    from sourcebench.snapshots import decoded_body, read_snapshot
 
+    snapshot = read_snapshot(path, place)
     try:
         body = decoded_body(snapshot)
     except ValueError as error:

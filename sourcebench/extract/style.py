@@ -23,8 +23,13 @@ _HIDING = tuple(
             r"left:-\d{3}",
             r"top:-\d{3}",
             r"clip:rect\(",
-            r"clip-path:inset\(",
+            r"clip-path:(?:inset|circle|polygon)\(",
             r"scale\(0",
+            r"translate[xy3d]{0,2}\(-?\d+(?:px|%|vw|vh)?,?-?\d",
+            r"translate[xy]\(-?\d{3}",
+            r"filter:opacity\(0",
+            "zoom:0",
+            r"color:\s*(?:transparent|rgba\([\d\s,]+,\s*0?\.?0*\)|hsla?\([^,)]*,[^,)]*,\s*(?:100|0)%)",
         ),
     )
 )
@@ -33,24 +38,35 @@ _SAME_COLOR = (
     re.compile(r"background(?:-color)?:([#\w]{3,20})\s*;[^{}]{0,200}color:\1"),
 )
 _SAID = re.compile(
-    r"(?i)none|hidden|visib|size|opacity|indent|position|clip|scale|colo|background|height|width|font"
+    r"(?i)none|hidden|visib|size|opacity|indent|position|clip|scale|colo|background|height|width|font|translate|zoom"
 )
 _SIMPLE = re.compile(r"^\s*(?:[a-z]\w*)?([.#])([\w-]+)\s*$")
 _PLAIN_BLOCK = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|supports|layer)[^{};]*$")
+# Names that style sheets everywhere use for text that only screen readers say.
+_FOR_EARS = (
+    ".sr-only",
+    ".visually-hidden",
+    ".visuallyhidden",
+    ".screen-reader-text",
+    ".screen-reader-only",
+    ".u-visually-hidden",
+)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _OFFSCREEN = re.compile(
     r"(?:left|top|right|bottom|margin-left|margin-top|text-indent):-(\d+)(px|em|rem|%|vw|vh)?"
 )
 _ZERO = r"0+(?:\.0+)?(?:px|pt|em|rem|%)?(?:;|!|$)"
 _SIZE_ZERO = re.compile(
-    rf"font-size:(?:{_ZERO}|(?:0?\.\d+|1(?:\.\d+)?)p[xt])|font:(?:[\w-]+ )*{_ZERO}|transform:scale\(0\)"
+    rf"font-size:(?:{_ZERO}|(?:0?\.\d+|1(?:\.\d+)?)p[xt]|0?\.[01]\d*r?em|[01]?\d%)|font:(?:[\w-]+ )*{_ZERO}|"
+    r"transform:scale\(0(?:\.0\d*)?[,)]|zoom:0(?:\.0\d*)?(?:;|!|$)"
 )
+_TRANSLATED = re.compile(r"translate(?:x|y|3d)?\((?:-?\d+\w*,)?-(\d+)(px|em|rem|%|vw|vh)")
 _BOX_ZERO = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):(?:{_ZERO}|1px(?:;|!|$))")
 _UNSEEN = re.compile(
-    r"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:0*(?:\.0\d*)?(?:;|!|$))"
+    r"(?:^|;)(?:display:none|(?:content-)?visibility:(?:hidden|collapse)|opacity:0*(?:\.0\d*)?(?:;|!|$)|filter:opacity\(0)"
 )
-_CLIPPED = re.compile(r"(?:^|;)(?:clip:rect\((?:0|1px)|clip-path:inset\((?:50|100)%)")
-_COLOR = re.compile(r"(?:^|;)color:([^;!]+)")
+_CLIPPED = re.compile(r"(?:^|;)(?:clip:rect\((?:0|1px)|clip-path:(?:inset\((?:50|100)%|circle\(0))")
+_COLOR = re.compile(r"(?:^|;)(?:color|-webkit-text-fill-color):([^;!]+)")
 _BACKGROUND = re.compile(r"(?:^|;)background(?:-color)?:([^;!]+)")
 _NAMED = {"white": "#ffffff", "black": "#000000", "red": "#ff0000", "transparent": "transparent"}
 
@@ -60,9 +76,9 @@ Rules = Mapping[str, str]
 def style_rules(root) -> dict[str, str]:
     """Return the hiding declarations of a page's own rules for one class (`.name`) or one id (`#name`).
 
-    Names are in lower case.
+    A few classes hide by custom, whatever file declares them. Names are in lower case.
     """
-    rules: dict[str, str] = {}
+    rules = dict.fromkeys(_FOR_EARS, "clip:rect(0,0,0,0)")
     for style in root.iter("style"):
         if (style.get("media") or "all").strip().lower() in ("all", "screen"):
             for names, declarations in _rules_of_one((style.text or "")[:MAX_STYLE]):
@@ -133,8 +149,9 @@ def hiding_reason(compact: str) -> str:
         return "clipped"
     if _SIZE_ZERO.search(compact):
         return "size"
-    off = _OFFSCREEN.search(compact)
-    if off and ("position:" in compact or "text-indent" in compact):
+    moved = "translate" in compact
+    off = (_TRANSLATED if moved else _OFFSCREEN).search(compact)
+    if off and (moved or "position:" in compact or "text-indent" in compact):
         far = 100 if off[2] in ("%", "vw", "vh") else 50 if off[2] in ("em", "rem") else 900
         return "offscreen" if int(off[1][:6]) >= far else ""
     return ""
@@ -160,6 +177,7 @@ def why_hidden(element, rules: Rules, white: bool, known: dict[str, tuple[str, s
     if (
         element.get("aria-hidden") == "true"
         or element.get("hidden", "until-found") != "until-found"
+        or (element.tag == "dialog" and element.get("open") is None)
     ):
         return "unseen"
     style = _style_of(element, rules)
@@ -168,6 +186,8 @@ def why_hidden(element, rules: Rules, white: bool, known: dict[str, tuple[str, s
         known[style] = (hiding_reason(compact), _color(_COLOR.search(compact)))
     why, color = known[style]
     color = color or _hex(element.get("color"))
+    if not why and color == "transparent":
+        return "colour"
     if not why and color and _alike(color, _background(element, rules, white)):
         return "colour"
     return why
@@ -202,11 +222,16 @@ def _color(match: re.Match | None) -> str:
 
 def _hex(color: str | None) -> str:
     """Return a colour as six hexadecimal digits where it can be."""
-    color = (color or "").strip().lower()
+    color = re.sub(r"\s*([,/(])\s*", r"\1", (color or "").strip().lower())
     color = _NAMED.get(color, color)
     if re.fullmatch(r"#[0-9a-f]{3}", color):
         return "#" + "".join(digit * 2 for digit in color[1:])
-    numbers = re.fullmatch(r"rgba?\((\d+),(\d+),(\d+)(?:,[\d.]+)?\)", color.replace(" ", ""))
+    if re.fullmatch(r"(?:rgb|hsl)a?\(.*[,/]0*(?:\.0\d*|0%?)?\)", color) and color.count(",") == 3:
+        return "transparent"
+    shade = re.fullmatch(r"hsla?\([^,]*,[^,]*,(0|100)%(?:,[\d.]+)?\)", color)
+    if shade:
+        return "#ffffff" if shade[1] == "100" else "#000000"
+    numbers = re.fullmatch(r"rgba?\((\d+),(\d+),(\d+)(?:,[\d.]+)?\)", color)
     if numbers:
         return "#" + "".join(f"{min(int(n), 255):02x}" for n in numbers.groups())
     return color

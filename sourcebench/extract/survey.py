@@ -94,6 +94,8 @@ def survey(root, hiding: Collection[str], *, talk: str = "") -> Survey:
     for element in root.find("body").iter():
         names = element.keys()
         if not names:
+            if element.tag == "dialog":
+                found.may_hide.append(element)
             continue
         marks = 0
         for sign, name in ((".", "class"), ("#", "id")):
@@ -102,7 +104,8 @@ def survey(root, hiding: Collection[str], *, talk: str = "") -> Survey:
                 marks |= _marks(value)
                 if hiding and any(sign + part in hiding for part in value.lower().split()):
                     marks |= _IS_HIDDEN
-        if marks & _IS_HIDDEN or not _HIDING_ATTRIBUTES.isdisjoint(names):
+        hides = marks & _IS_HIDDEN or element.tag == "dialog"
+        if hides or not _HIDING_ATTRIBUTES.isdisjoint(names):
             found.may_hide.append(element)
         if marks & _IS_AD and element.tag not in _NO_AD_TAGS:
             ads.add(element)
@@ -149,10 +152,14 @@ def _marks(name: str) -> int:
 def _holding_article(root) -> set:
     """Return the elements that hold the heading, an article or much of the running text."""
     held = {above for e in root.iter("h1", "article") for above in e.iterancestors()}
-    weight: Counter = Counter()
+    parents: Counter = Counter()
     for paragraph in root.iter("p"):
         size = len(paragraph.text or "") + sum(len(child.tail or "") for child in paragraph)
         if size > 80:
-            weight.update(dict.fromkeys(paragraph.iterancestors(), size))
+            parents[paragraph.getparent()] += size
+    weight: Counter = Counter()
+    for parent, size in parents.items():
+        for element in (parent, *parent.iterancestors()):
+            weight[element] += size
     total = max(weight.values(), default=0)
     return held | {element for element, size in weight.items() if size > 0.4 * total}

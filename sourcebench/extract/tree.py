@@ -16,6 +16,9 @@ _MARK_BYTES = b"\xee\x80"
 _CONTROLS = bytes.maketrans(
     _CODES := bytes([*range(9), 11, *range(14, 32), 127]), b" " * len(_CODES)
 )
+_CP1252 = re.compile(
+    rb"&#(?:1[2-5]\d|x[89][0-9a-fA-F]);"
+)  # libxml2 takes them for control characters
 _LONG = re.compile(rb"<[^<]{4000,}")
 _TAG = re.compile(rb"<[^>\"']*+(?:\"[^\"]*+\"[^>\"']*+|'[^']*+'[^>\"']*+)*+")
 _QUOTED = re.compile(rb"\"[^\"]*+\"|'[^']*+'")
@@ -63,9 +66,20 @@ def parse(text: str) -> Parsed:
 def _clean(text: str) -> bytes:
     """Return a page as UTF-8 without control characters and without the marks used inside."""
     data = text.encode("utf-8", "ignore").translate(_CONTROLS)
+    if b"&#1" in data or b"&#x" in data:
+        data = _CP1252.sub(_as_browsers_read, data)
     if _MARK_BYTES in data:
         data = _MARKS.sub("", data.decode("utf-8")).encode("utf-8")
     return _XML_DECLARATION.sub(b"", data)
+
+
+def _as_browsers_read(reference: re.Match) -> bytes:
+    """Return the windows-1252 character that a reference to 128 to 159 means, as HTML has it."""
+    digits = reference[0][2:-1]
+    number = int(digits[1:], 16) if digits[:1] == b"x" else int(digits)
+    if not 128 <= number < 160:
+        return reference[0]
+    return bytes([number]).decode("cp1252", "ignore").encode("utf-8")
 
 
 def _within_limits(data: bytes) -> tuple[bytes, bool]:
@@ -94,9 +108,11 @@ def _parse(data: bytes):
     """Parse with lxml; None when there is nothing in it."""
     from lxml import etree, html
 
-    parser = html.HTMLParser(
+    parser = etree.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False
     )
+    # One class for all elements: html.HTMLParser asks Python for the class of each, which is slow.
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=html.HtmlElement))
     if not data.strip():
         return None
     try:

@@ -26,6 +26,9 @@ _UNSEEN = [
     "iframe",
     "textarea",
     "option",
+    "audio",
+    "video",
+    "rp",
 ]
 _FURNITURE = ["nav", "footer", "aside", "select", "button"]
 # A table with a cell of several paragraphs, or as long as an article, is there for the layout.
@@ -33,12 +36,16 @@ _LAYOUT_TABLES = (
     "//table[./tr/td[count(.//p)>2 or string-length(.)>2500] or "
     "./tbody/tr/td[count(.//p)>2 or string-length(.)>2500]]"
 )
+_HEADINGS = frozenset(["h2", "h3", "h4", "h5", "h6", "dt", "summary"])
+_INLINE_PARENTS = _HEADINGS | {"h1", "p", "li", "span", "a", "em", "strong", "b", "i", "td", "dd"}
+_CUSTOM = "//body//*[contains(name(),'-')][text()[normalize-space()]]"
 _OWN_PARTS = (
     "./tr | ./tr/td | ./tr/th | ./*[self::tbody or self::thead or self::tfoot] | ./*/tr | "
     "./*/tr/td | ./*/tr/th"
 )
 _EMPTY_MOUNT = (
-    "boolean(//body//div[@id][not(*)][not(normalize-space())] | //body//app-root[not(*)])"
+    "boolean(//body//*[self::div or self::main or self::section][@id][not(*)][not(normalize-space())]"
+    " | //body//app-root[not(*)])"
 )
 
 
@@ -121,6 +128,15 @@ def strip_unseen(root) -> None:
     for table in root.xpath(_LAYOUT_TABLES):
         for part in [table, *table.xpath(_OWN_PARTS)]:
             part.tag = "div"
+    for element in root.xpath(_CUSTOM):  # extraction knows no elements of a page's own
+        element.tag = "span" if element.getparent().tag in _INLINE_PARENTS else "div"
+    for button in root.iter("button"):  # the question of an answer that folds out
+        said = " ".join("".join(button.itertext()).split())
+        if button.getparent().tag in _HEADINGS:
+            button.tag = "span"
+        elif button.get("aria-expanded") and said.endswith(("?", "？")):
+            button.tag = "p"
+            button.attrib.clear()
     for form in root.iter("form"):  # some servers wrap the whole page in one
         if form.find(".//h1") is not None or len(form.findall(".//p")) > 3:
             form.tag = "div"

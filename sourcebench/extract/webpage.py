@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from sourcebench.extract import dates, head, jsonld, links, maintext, people
+from sourcebench.extract.datetext import date_order
 from sourcebench.extract.decode import Decoded, is_mojibake
 from sourcebench.extract.kind import page_kind
 from sourcebench.extract.outcome import Seen, page_outcome
 from sourcebench.extract.tree import PageLimit, parse
 from sourcebench.extract.view import View, read_view, strip_furniture
-from sourcebench.extract.zones import find_zones
+from sourcebench.extract.zones import Zones, find_zones
 from sourcebench.language import text_language
 from sourcebench.records import Packet
 
@@ -70,6 +72,7 @@ def _told(view: View, base: Packet) -> dict[str, Any]:
         base.url,
         base.fetched_at,
         talk=view.talk,
+        day_first=_day_first(view, zones, base.url),
     )
     site_name = head.site_name(view.root, view.metas, view.items, base.site)
     owners = (site_name, base.site, base.site.split(".")[0], *head.publishers(view.items))
@@ -84,6 +87,12 @@ def _told(view: View, base: Packet) -> dict[str, Any]:
         "modified": modified,
         "json_ld": jsonld.kept_items(view.items),
     }
+
+
+def _day_first(view: View, zones: Zones, url: str) -> bool | None:
+    """Return how the page writes dates such as 05/06/2026."""
+    lines = [*zones.head_lines, *zones.tail_lines, *zones.side_lines]
+    return date_order(view.root.get("lang") or "", urlsplit(url).hostname or "", lines)
 
 
 def _counted(view: View, decoded: Decoded, text: str, site: str):

@@ -129,6 +129,10 @@ class Visits:
 
     def run(self, pages: dict[str, str], concurrency: int) -> None:
         """Visit pages, given as identity and address, and return when each has its row."""
+        # All that threads import later: warcio's modules import each other, and two threads that
+        # begin at different ends of such a circle get half of it.
+        import protego  # noqa: F401
+        import warcio.warcwriter  # noqa: F401
         from tqdm import tqdm
 
         for key, url in pages.items():
