@@ -23,14 +23,7 @@ PAGE_SECONDS = 20.0  # of processor time, so that a busy machine fails no page
 PATIENCE = 15  # times that, on the clock: a reader that waits for ever ends too
 WORKER_BYTES = 4 * 1024**3  # address space; a page that wants more ends its worker, not the run
 WORKER_PAGES = 200  # then the worker is replaced, so that what libraries leak stays small
-PRELOADED = (
-    "sourcebench.extract.page",
-    "sourcebench.snapshots",
-    "lxml.html",
-    "trafilatura",
-    "py3langid",
-    "warcio",
-)
+PRELOADED = ("sourcebench.extract.warm", "sourcebench.snapshots", "warcio")
 UNDER_WAY = 4  # pages waiting or in work, a worker
 AT_ONCE = 8  # packets written together: each write is checked and forced to the disk
 
