@@ -5,7 +5,7 @@
 FOLDER holds pages as *.html or *.html.gz; they are served again and again, under as many addresses as
 asked, by a process of its own on this machine that waits before each answer. The public way, written
 anew here after its description: one request after the other, the text of html.parser without header,
-footer and nav, one JSON file at the end. Ours: fetch and extract, with everything on disk. Arms take
+footer and nav, one JSON file at the end. Ours: fetch and extract side by side, with everything on disk. Arms take
 turns; the best of each counts. Needs beautifulsoup4, which comes with jupyter.
 """
 
@@ -23,7 +23,7 @@ import requests
 from extract import read_pages
 from fetch import cited_study, serve
 
-from sourcebench.extract import extract_study
+from sourcebench.extract import extract_study, reading_along
 from sourcebench.fetch import fetch_study
 
 try:
@@ -50,13 +50,19 @@ def public_way(urls: list[str], port: int) -> float:
 
 
 def our_way(urls: list[str], port: int, concurrency: int) -> tuple[float, float]:
-    """Fetch and extract a study that cites every address; return the seconds of each stage."""
+    """Fetch and extract a study that cites every address, as `sourcebench run` does.
+
+    Returns the seconds until the last page was fetched, and those until it was read.
+    """
     with tempfile.TemporaryDirectory() as name:
         study = cited_study(Path(name), urls, robots=True)
+        workers = os.cpu_count() or 2
         started = time.perf_counter()
-        fetch_study(study, resolver=lambda *_: ("127.0.0.1", port, "http"), concurrency=concurrency)
-        fetched = time.perf_counter()
-        counts = extract_study(study, workers=os.cpu_count() or 2)
+        with reading_along(study, workers=workers) as read:
+            here = lambda *_: ("127.0.0.1", port, "http")  # noqa: E731
+            fetch_study(study, resolver=here, concurrency=concurrency, each=read)
+            fetched = time.perf_counter()
+        counts = extract_study(study, workers=workers)
         ended = time.perf_counter()
     assert sum(counts.values()) == len(urls), counts
     assert not counts.get("failed"), counts

@@ -32,7 +32,7 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
         Takes one line a stage.
     """
     from sourcebench.collect import collect_study
-    from sourcebench.extract import extract_study
+    from sourcebench.extract import extract_study, reading_along
     from sourcebench.fetch import fetch_study
     from sourcebench.judge import judge_study
     from sourcebench.measures import measure_answers
@@ -43,7 +43,8 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     if not offline and any("engine" in system for system in study.settings.systems.values()):
         collect_study(study, progress=progress)
         say(f"collect: {_counted(study, 'answers')}")
-    fetch_study(study, offline=offline)
+    with reading_along(study) as read:  # pages are read while others are still on their way
+        fetch_study(study, offline=offline, each=read)
     say(f"fetch: {_counted(study, 'fetches')}")
     extract_study(study, progress=progress)
     say(f"extract: {_counted(study, 'pages')}")

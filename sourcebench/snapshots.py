@@ -222,6 +222,20 @@ def index_snapshots(path: Path) -> dict[str, int]:
         }
 
 
+def decode_snapshot(encoded: bytes) -> Snapshot:
+    """Return the snapshot that `encode_snapshot` encoded.
+
+    Raises
+    ------
+    ValueError
+        If it holds none.
+    """
+    record = next(_records_from(io.BytesIO(encoded), Path("snapshot")), None)
+    if record is None or (snapshot := _snapshot(record)) is None:
+        raise ValueError("no snapshot in these bytes")
+    return snapshot
+
+
 def read_snapshot(path: Path, offset: int) -> Snapshot:
     """Read the one snapshot that starts at `offset`.
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sourcebench.extract import extract_study
-from sourcebench.snapshots import Snapshot, append_snapshot
+from sourcebench.extract import extract_study, reading_along, stage
+from sourcebench.snapshots import Snapshot, append_snapshot, encode_snapshot, read_snapshots
 from sourcebench.study import WARC, Study
 from sourcebench.urls import page_id
 
@@ -120,3 +120,72 @@ def test_a_script_may_call_the_stage_at_its_top_level(study, tmp_path):
         check=False,
     )
     assert done.stdout == "{'ok': 2}\n", done.stderr[-500:]
+
+
+# --- reading while others are fetched ------------------------------------------------------------
+
+
+def encoded_pages(study):
+    """Return the rows of the pages that came with their encoded snapshots."""
+    rows = study.load("fetches").query("outcome == 'ok'").astype(object)
+    rows = rows.where(rows.notna(), None).to_dict(orient="records")
+    places = {s.url: s for s in read_snapshots(study.folder / WARC)}
+    return [(row, encode_snapshot(places[row["final_url"]])) for row in rows]
+
+
+def test_reading_along_makes_the_same_files(study, tmp_path):
+    """Pages read while others are fetched give the packets and rows that reading afterwards gives."""
+    with reading_along(study) as read:
+        for row, encoded in encoded_pages(study):
+            read(row, encoded)
+    assert len(study.load("packets")) == 2
+    assert not study.has("pages")
+    assert extract_study(study) == {"ok": 2}
+    along = [study.path(name).read_bytes() for name in ("packets", "pages")]
+    for name in ("packets", "pages"):
+        study.path(name).unlink()
+    extract_study(study)
+    assert [study.path(name).read_bytes() for name in ("packets", "pages")] == along
+
+
+def test_reading_along_leaves_out_what_is_read_later(study, monkeypatch):
+    """A page with a packet is not read twice, and too many waiting pages are left to the stage."""
+    extract_study(study)
+    before = study.path("packets").read_bytes()
+    with reading_along(study) as read:
+        for row, encoded in encoded_pages(study):
+            read(row, encoded)
+    assert study.path("packets").read_bytes() == before
+    study.path("packets").unlink()
+    monkeypatch.setattr(stage, "HELD_BYTES", 10)
+    with reading_along(study) as read:
+        for row, encoded in encoded_pages(study):
+            read(row, encoded)
+    assert study.load("packets").empty
+    assert extract_study(study) == {"ok": 2}
+
+
+def test_a_page_that_fails_along_the_way_is_tried_again(study):
+    """A page beyond its limit is a failed packet, which the stage reads anew; bad bytes end no run."""
+    (one, encoded), (other, _) = encoded_pages(study)
+    with reading_along(study) as read:
+        read(other, b"no snapshot")
+        read(one, encoded)
+    outcomes = {r["page_id"]: r["outcome"] for r in study.load("packets")["record"]}
+    assert outcomes == {one["page_id"]: "ok", other["page_id"]: "failed"}
+    assert extract_study(study) == {"ok": 2}
+
+
+def interrupted(study):
+    """Read along, and end as Ctrl-C ends a fetch."""
+    with reading_along(study) as read:
+        for row, encoded in encoded_pages(study):
+            read(row, encoded)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_fetch_stops_the_readers(study):
+    """An error in the block ends it at once, and the stage does what is missing."""
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(study)
+    assert extract_study(study) == {"ok": 2}

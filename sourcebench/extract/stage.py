@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,8 @@ WORKER_BYTES = 4 * 1024**3  # address space; a page that wants more ends its wor
 WORKER_PAGES = 200  # then the worker is replaced, so that what libraries leak stays small
 PRELOADED = ("sourcebench.extract.warm", "sourcebench.snapshots", "warcio")
 UNDER_WAY = 4  # pages waiting or in work, a worker
-AT_ONCE = 8  # packets written together: each write is checked and forced to the disk
+HELD_BYTES = 100_000_000  # of fetched pages that wait for a reader; what is beyond is read later
+AT_ONCE = 25  # packets written together: each write is checked and forced to the disk
 
 
 def extract_study(
@@ -66,13 +67,68 @@ def extract_study(
         study.append("packets", batch)
         known.update((packet["page_id"], packet) for packet in batch)
     packets = [known[key] for key in sorted(known)]
-    if missing or len(known) < len(frame) or not study.has("pages"):
+    if missing or len(known) < len(frame) or set(study.load("pages")["page_id"]) != known.keys():
         study.save("packets", packets)  # only if they changed: verdicts on older pages are void
         study.save("pages", [page_row(Packet.from_dict(packet)) for packet in packets])
     counts: dict[str, int] = {}
     for packet in packets:
         counts[packet["outcome"]] = counts.get(packet["outcome"], 0) + 1
     return counts
+
+
+@contextmanager
+def reading_along(
+    study: Study, *, workers: int = 2, seconds: float = PAGE_SECONDS
+) -> Iterator[Callable[[Mapping[str, Any], bytes], None]]:
+    """Give what reads a page in the background, while others are still being fetched.
+
+    It takes a row of `fetches` and the encoded snapshot. Packets are on disk, in any order, when the
+    block ends; `extract_study` puts them in order and reads what was left out here: pages that have a
+    packet, and those that came while too many were waiting.
+
+    Parameters
+    ----------
+    study, workers, seconds
+        As for `extract_study`.
+    """
+    drop_cut_line(study.folder / "packets.jsonl")
+    begun = set(study.load("packets")["page_id"])
+    running: dict[Future, Mapping[str, Any]] = {}
+    held: dict[Future, int] = {}
+    made: list[dict[str, Any]] = []
+
+    def collect(least: int) -> None:
+        """Take what is done, and write it once there are so many packets."""
+        for future in [future for future in running if future.done()]:
+            held.pop(future)
+            made.append(_packet_of(future, running.pop(future), seconds))
+        if made and len(made) >= least:
+            study.append("packets", made)
+            made.clear()
+
+    with ExitStack() as stack:
+        pool = None
+
+        def take(row: Mapping[str, Any], encoded: bytes) -> None:
+            nonlocal pool
+            if row["page_id"] in begun or sum(held.values()) + len(encoded) > HELD_BYTES:
+                return
+            begun.add(row["page_id"])
+            pool = pool or stack.enter_context(_readers(workers))
+            job = pool.schedule(_work, args=(row, encoded, seconds), timeout=PATIENCE * seconds)
+            running[job], held[job] = row, len(encoded)
+            collect(AT_ONCE)
+
+        try:
+            yield take
+        except BaseException:
+            if pool is not None:
+                pool.stop()
+            raise
+        while running:
+            wait(running, return_when=FIRST_COMPLETED)
+            collect(AT_ONCE)
+        collect(1)
 
 
 def _came_back(study: Study) -> dict[str, dict[str, Any]]:
@@ -113,30 +169,38 @@ def _extract(
     """Yield a packet for each missing page, as they come."""
     if not missing:
         return
-    from pebble import ProcessPool
-
     path = study.folder.resolve() / WARC
-    context = _context()
-    with (
-        _caller_left_alone(),
-        ProcessPool(
-            max_workers=min(workers, len(missing)),
-            max_tasks=WORKER_PAGES,
-            initializer=_limit_memory,
-            context=context,
-        ) as pool,
-    ):
+    with _readers(min(workers, len(missing))) as pool:
         running: dict[Future, Mapping[str, Any]] = {}
         for row, place in _places(path, missing):
             if place is None:
                 yield _failed(row, f"no snapshot of {row['final_url']} in {WARC}")
                 continue
-            job = pool.schedule(_work, args=(row, path, place, seconds), timeout=PATIENCE * seconds)
+            job = pool.schedule(
+                _work, args=(row, (path, place), seconds), timeout=PATIENCE * seconds
+            )
             running[job] = row
             if len(running) >= UNDER_WAY * workers:
                 yield from _finished(running, seconds)
         while running:
             yield from _finished(running, seconds)
+
+
+@contextmanager
+def _readers(workers: int) -> Iterator[Any]:
+    """Start the child processes that read pages, as a pool."""
+    from pebble import ProcessPool
+
+    with (
+        _caller_left_alone(),
+        ProcessPool(
+            max_workers=workers,
+            max_tasks=WORKER_PAGES,
+            initializer=_limit_memory,
+            context=_context(),
+        ) as pool,
+    ):
+        yield pool
 
 
 def _context():
@@ -170,23 +234,27 @@ def _caller_left_alone() -> Iterator[None]:
 
 def _finished(running: dict[Future, Mapping[str, Any]], seconds: float) -> Iterator[dict[str, Any]]:
     """Wait for a page to end, and yield the packets of all that have."""
-    from pebble import ProcessExpired
-
     done, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in done:
-        row = running.pop(future)
-        try:
-            yield future.result()
-        except TimeoutError:
-            yield _failed(row, f"took longer than {PATIENCE * seconds:g} seconds to read")
-        except ProcessExpired as end:
-            late = end.exitcode == -signal.SIGPROF
-            spent = f"took more than {seconds:g} seconds of processor time"
-            yield _failed(row, spent if late else f"the reader died, exit code {end.exitcode}")
-        except MemoryError:
-            yield _failed(row, "needs more memory than a page may have")
-        except Exception as error:
-            yield _failed(row, f"the reader ended: {type(error).__name__}: {error}"[:200])
+        yield _packet_of(future, running.pop(future), seconds)
+
+
+def _packet_of(future: Future, row: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the packet of a page that has ended, whichever way."""
+    from pebble import ProcessExpired
+
+    try:
+        return future.result()
+    except TimeoutError:
+        return _failed(row, f"took longer than {PATIENCE * seconds:g} seconds to read")
+    except ProcessExpired as end:
+        late = end.exitcode == -signal.SIGPROF
+        spent = f"took more than {seconds:g} seconds of processor time"
+        return _failed(row, spent if late else f"the reader died, exit code {end.exitcode}")
+    except MemoryError:
+        return _failed(row, "needs more memory than a page may have")
+    except Exception as error:
+        return _failed(row, f"the reader ended: {type(error).__name__}: {error}"[:200])
 
 
 def _places(
@@ -200,7 +268,7 @@ def _places(
         yield missing[key], places.get(missing[key]["final_url"])
 
 
-def _work(row: Mapping[str, Any], path: Path, place: int, seconds: float) -> dict[str, Any]:
+def _work(row: Mapping[str, Any], kept: tuple[Path, int] | bytes, seconds: float) -> dict[str, Any]:
     """Read one page; runs in a child process, which dies when the page has used up its time.
 
     Only the death of the process ends a parser that hangs outside of Python.
@@ -208,17 +276,17 @@ def _work(row: Mapping[str, Any], path: Path, place: int, seconds: float) -> dic
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        return _read(row, path, place)
+        return _read(row, kept)
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _read(row: Mapping[str, Any], path: Path, place: int) -> dict[str, Any]:
-    """Turn a snapshot into the values of a packet."""
-    from sourcebench.snapshots import decoded_body, read_snapshot
+def _read(row: Mapping[str, Any], kept: tuple[Path, int] | bytes) -> dict[str, Any]:
+    """Turn a snapshot, encoded or in its place in a file, into the values of a packet."""
+    from sourcebench.snapshots import decode_snapshot, decoded_body, read_snapshot
 
-    snapshot = read_snapshot(path, place)
+    snapshot = decode_snapshot(kept) if isinstance(kept, bytes) else read_snapshot(*kept)
     try:
         body = decoded_body(snapshot)
     except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,11 +80,14 @@ def fetched_pages(study: Study) -> Iterator[tuple[Row, Snapshot]]:
 
 
 @contextmanager
-def open_fetches(study: Study) -> Iterator[FetchLog]:
+def open_fetches(
+    study: Study, each: Callable[[Row, bytes], None] | None = None
+) -> Iterator[FetchLog]:
     """Open the fetches of a study for reading and adding, one process at a time.
 
     What a kill left half-written is cut off first. If anything was added, rows and snapshots are
-    put in order at the end, so that the same pages make the same files.
+    put in order at the end, so that the same pages make the same files. `each` gets the row and the
+    encoded snapshot of every page that came, once both are on disk.
 
     Raises
     ------
@@ -106,7 +109,7 @@ def open_fetches(study: Study) -> Iterator[FetchLog]:
     try:
         drop_cut_line(study.folder / _FETCHES.file)
         with ExitStack() as files:
-            log = FetchLog(study, files)
+            log = FetchLog(study, files, each)
             yield log
         if log.changed:  # in order, and checked as a whole
             study.save("fetches", [row for _, row in sorted(log.rows.items())])
@@ -119,12 +122,14 @@ def open_fetches(study: Study) -> Iterator[FetchLog]:
 class FetchLog:
     """The rows of `fetches` by page, and the two ways to change them. Made by `open_fetches`."""
 
-    def __init__(self, study: Study, files: ExitStack):
+    def __init__(
+        self, study: Study, files: ExitStack, each: Callable[[Row, bytes], None] | None = None
+    ):
         frame = study.load("fetches")
         plain = frame.astype(object).where(frame.notna(), None)
         self.rows: dict[str, Row] = {row["page_id"]: row for row in plain.to_dict("records")}
         self.changed = False
-        self._study, self._files, self._write = study, files, None
+        self._study, self._files, self._each, self._write = study, files, each, None
 
     def drop(self, keys: Collection[str]) -> None:
         """Take rows out of the table; must come before anything is added."""
@@ -133,12 +138,10 @@ class FetchLog:
             self._study.save("fetches", kept)
             self.rows = {row["page_id"]: row for row in kept}
 
-    def add(self, pages: Iterable[tuple[Row, Iterable[bytes]]]) -> None:
+    def add(self, pages: Iterable[tuple[Row, Sequence[bytes]]]) -> None:
         """Add rows with their encoded snapshots; all are on disk when this returns, snapshots first."""
-        rows, snapshots = [], []
-        for row, kept in pages:
-            rows.append(_one_line(row))
-            snapshots += kept
+        pages = [(_one_line(row), kept) for row, kept in pages]
+        rows, snapshots = [row for row, _ in pages], [piece for _, kept in pages for piece in kept]
         if not rows:
             return
         if self._write is None:
@@ -147,6 +150,9 @@ class FetchLog:
         self._append(rows)
         self.rows.update((row["page_id"], row) for row in rows)
         self.changed = True
+        for row, kept in pages if self._each else ():
+            if row["outcome"] == "ok" and kept:  # the last one is the page, the others led to it
+                self._each(row, kept[-1])
 
     def _open(self) -> None:
         """Open both files for appending."""

@@ -58,6 +58,7 @@ def fetch_study(
     offline: bool = False,
     refetch: Collection[str] = (),
     ca_file: str | Path | None = None,
+    each: Callable[[Row, bytes], None] | None = None,
 ) -> dict[str, int]:
     """Fetch the pages that the answers of a study cite, each once.
 
@@ -83,6 +84,8 @@ def fetch_study(
         Outcomes whose pages are fetched again.
     ca_file
         Certificates to trust, in place of certifi's.
+    each
+        Called with the row and the encoded snapshot of each page that came, once both are on disk.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def fetch_study(
         raise ValueError(f"refetch: {unknown[0]!r} is none of {', '.join(FETCH_OUTCOMES)}")
     pages, offline = cited_pages(study), offline or settings.offline
     dropped = {*refetch, *(() if offline else _UNTRIED)}
-    with open_fetches(study) as log:
+    with open_fetches(study, each) as log:
         # Also pages that only a redirect link leads to, which no answer cites by their own address.
         again = {key for key, row in log.rows.items() if row["outcome"] in dropped}
         todo = {k: url for k, url in pages.items() if k in again or k not in log.rows}
