@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from sourcebench.extract.page import extract_page
@@ -93,15 +94,19 @@ def reading_along(
     """
     drop_cut_line(study.folder / "packets.jsonl")
     begun = set(study.load("packets")["page_id"])
-    running: dict[Future, Mapping[str, Any]] = {}
-    held: dict[Future, int] = {}
+    running: dict[Future, tuple[Mapping[str, Any], int]] = {}
+    ended: SimpleQueue[Future] = SimpleQueue()
     made: list[dict[str, Any]] = []
+    held = 0
 
     def collect(least: int) -> None:
-        """Take what is done, and write it once there are so many packets."""
-        for future in [future for future in running if future.done()]:
-            held.pop(future)
-            made.append(_packet_of(future, running.pop(future), seconds))
+        """Take what has ended, and write it once there are so many packets."""
+        nonlocal held
+        while not ended.empty():
+            future = ended.get()
+            row, size = running.pop(future)
+            held -= size
+            made.append(_packet_of(future, row, seconds))
         if made and len(made) >= least:
             study.append("packets", made)
             made.clear()
@@ -110,13 +115,15 @@ def reading_along(
         pool = None
 
         def take(row: Mapping[str, Any], encoded: bytes) -> None:
-            nonlocal pool
-            if row["page_id"] in begun or sum(held.values()) + len(encoded) > HELD_BYTES:
+            nonlocal pool, held
+            if row["page_id"] in begun or held + len(encoded) > HELD_BYTES:
                 return
             begun.add(row["page_id"])
             pool = pool or stack.enter_context(_readers(workers))
             job = pool.schedule(_work, args=(row, encoded, seconds), timeout=PATIENCE * seconds)
-            running[job], held[job] = row, len(encoded)
+            running[job] = row, len(encoded)
+            held += len(encoded)
+            job.add_done_callback(ended.put)
             collect(AT_ONCE)
 
         try:
@@ -126,7 +133,7 @@ def reading_along(
                 pool.stop()
             raise
         while running:
-            wait(running, return_when=FIRST_COMPLETED)
+            ended.put(ended.get())  # waits for one
             collect(AT_ONCE)
         collect(1)
 
