@@ -487,9 +487,11 @@ def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -
         click.echo(plan_verifying(opened, verifiers=names, scope=scope))
         return
     rows = verify_study(opened, verifiers=names, scope=scope)
-    verdicts = rows["verdict"].fillna("without a verdict")
-    for name, mine in verdicts.groupby(rows["verifier"]):
-        click.echo(f"{name}: {_outcomes(mine.value_counts().to_dict())}")
+    stated = opened.load("statements")["outcome"].value_counts().to_dict()
+    click.echo(f"sentences: {_outcomes(stated)}")
+    name = verifier or opened.settings.verifier
+    mine = rows.loc[rows["verifier"] == name, "verdict"].fillna("without a verdict")
+    click.echo(f"{name}: {_outcomes(mine.value_counts().to_dict())}")
 
 
 @main.group()

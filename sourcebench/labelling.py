@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from sourcebench.collect.rowfile import Fault, Row, read_rows, refuse
+from sourcebench.collect.rowfile import Fault, Row, read_rows
 from sourcebench.render import defused
 from sourcebench.rubric import CODES, METRICS, QUERY_LEVEL, SCALE
 from sourcebench.study import Study, StudyError, write_atomic
@@ -101,8 +101,8 @@ def take_sheet(study: Study, file: str | Path, annotator: str) -> int:
     Raises
     ------
     StudyError
-        Names the row and column of an unknown or doubled item, a score that is no whole number from 1
-        to 5, or two labels of one thing that differ.
+        Names the row and column of every unknown or doubled item, score that is no whole number from 1
+        to 5, and label that differs from another of the same thing; nothing is taken then.
     """
     file = Path(file)
     if not annotator.strip():
@@ -185,7 +185,10 @@ def _page_text(record: dict[str, Any]) -> str:
 
 def rubric_text() -> str:
     """Return the rubric as a reader needs it: each metric with its levels and guidance."""
-    parts = ["Score each metric from 5 (best) to 1; leave a field empty if you can't tell."]
+    parts = [
+        "Score each metric from 5 (best) to 1; leave a field empty if you can't tell. Where a page stands on "
+        "the sheet for several questions, score the metrics of the page once and leave them empty after."
+    ]
     for metric in METRICS:
         levels = [f"  {s.score} {s.label}: {s.criterion}" for s in metric.levels]
         scope = (
@@ -205,7 +208,7 @@ def _labels(file: Path, items: dict[str, tuple[str, str]], annotator: str) -> li
     sheet = read_rows(file, {name: (name.casefold(),) for name in SHEET_COLUMNS}, faults)
     if missing := [name for name in ("item", *CODES) if name not in sheet.names]:
         raise StudyError(f"{file}: column {missing[0]} is missing; keep the sheet's first line")
-    found: dict[tuple, dict[str, Any]] = {}
+    found: dict[tuple, tuple[dict[str, Any], int]] = {}
     seen: set[str] = set()
     for row in sheet.rows:
         item = row.text("item").zfill(4)
@@ -215,14 +218,15 @@ def _labels(file: Path, items: dict[str, tuple[str, str]], annotator: str) -> li
             continue
         seen.add(item)
         for label in _row_labels(row, *items[item], annotator, faults):
-            before = found.setdefault(_about(label), label)
+            before, first = found.setdefault(_about(label), (label, row.number))
             if before["score"] != label["score"]:
-                why = f"{label['score']}, but {before['score']} in another row with the same page"
+                why = f"{label['score']}, but {before['score']} for the same page in row {first}"
                 faults.append(Fault(row.number, label["metric"], why))
-    refuse(file, faults)
+    if faults:
+        raise StudyError("\n".join(f"{file}: {fault}" for fault in faults))
     if not found:
         raise StudyError(f"{file}: no score is filled in")
-    return list(found.values())
+    return [label for label, _ in found.values()]
 
 
 def _row_labels(

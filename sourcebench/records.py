@@ -57,7 +57,7 @@ VERDICT_OUTCOMES = (
     "echoed",  # the verdict stands word for word in the page
     "error",  # the endpoint failed, after retries
     "timeout",
-    "quota",
+    "not_asked",  # the run stopped before: a limit, no quota, an endpoint that is down
 )
 SCORED = ("scored", "repaired")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sourcebench.render import DASH, Saved, estimate_cell, interval, rounded, save_table
-from sourcebench.rubric import CODES
+from sourcebench.rubric import CODES, METRICS
 from sourcebench.statistics.intervals import MIN_COVERAGE, Estimate, cluster_mean
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = (*CODES, "average", "weighted")
 HEADINGS = {"average": "Avg", "weighted": "Weighted"}
 LIMITS = dict.fromkeys((*CODES, "average"), (1.0, 5.0)) | {"weighted": (20.0, 100.0)}
+METRIC_NAMES = ", ".join(f"{m.code} {m.name.lower()}" for m in METRICS) + "."
 INTERVALS = (
     "Brackets: 95% interval of the mean over sources, clustered by query (stratified logit t). "
     f"n of N: sources that carry a score, of those that should; below {MIN_COVERAGE:.0%} the mean is "
@@ -124,6 +125,8 @@ def judge_name(study: Study) -> str:
     table = study.settings.judges.get(name, {})
     if table.get("type") == "jury":
         return f"{name}, the median of {', '.join(table.get('of', []))}"
+    if table.get("model") and table["model"] != name:
+        return f"{name} ({table['model']})"
     return "offline rules, a baseline" if name == "rules" else name
 
 

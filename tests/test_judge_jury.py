@@ -79,7 +79,7 @@ def test_a_jury_judges_a_study(tmp_path):
     assert complete["panel"].tolist() == members.median(axis=1).tolist()
     text = (tmp_path / "study.toml").read_text(encoding="utf-8")
     (tmp_path / "study.toml").write_text(text.replace('"other"]', '"panel"]'), encoding="utf-8")
-    for wrong in ('"fake", "panel"', '"fake", "nobody"', '"fake"'):
+    for wrong in ('"fake", "rules", "panel"', '"fake", "rules", "nobody"', '"fake", "other"'):
         changed = text.replace('"fake", "other", "rules"', wrong)
         (tmp_path / "study.toml").write_text(changed, encoding="utf-8")
         with pytest.raises(StudyError, match=r"\[judges\.panel\]"):

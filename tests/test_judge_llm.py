@@ -302,7 +302,7 @@ def test_a_wrong_key_costs_no_page(tmp_path):
         with pytest.raises(JudgingStopped, match="the key is not accepted: 401, invalid key"):
             judge_study(study)
         assert len(server.requests) == 1
-    assert set(study.load("judgments")["outcome"]) == {"quota"}
+    assert set(study.load("judgments")["outcome"]) == {"not_asked"}
 
 
 def test_a_pilot_finds_that_replies_do_not_fit(tmp_path):

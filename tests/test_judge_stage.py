@@ -65,7 +65,10 @@ def test_what_was_judged_before_a_stop_is_kept(tmp_path):
     study = tiny_study(tmp_path)
     with pytest.raises(JudgingStopped, match=r"no more money \(2 of 7 calls done and kept"):
         judge_study(study, judges=[Threes(fail_after=2)])
-    assert study.load("judgments")["outcome"].value_counts().to_dict() == {"scored": 6, "quota": 13}
+    assert study.load("judgments")["outcome"].value_counts().to_dict() == {
+        "scored": 6,
+        "not_asked": 13,
+    }
     again = Threes()
     judge_study(study, judges=[again])
     assert len(again.asked) == 5

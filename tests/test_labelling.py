@@ -133,7 +133,7 @@ def test_labels_of_a_draw_correct_their_own_system(tmp_path):
         ({"NE": "good"}, r"row 2, column NE: must be a whole number"),
         ({"item": "9999"}, r"row 2, column item: '9999' is not on this sheet"),
         ({"item": "2"}, r"row 3, column item: '0002' stands twice"),
-        ({"FR": "1"}, r"column FR: .* in another row with the same page"),
+        ({"FR": "1"}, r"row \d+, column FR: 4, but 1 for the same page in row 2"),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path, change, message):
@@ -195,3 +195,41 @@ def test_the_commands_draw_and_take(tmp_path):
     wrong = CliRunner().invoke(main, [*known[:3], str(tmp_path / "other.csv"), *known[4:]])
     assert wrong.exit_code == 1
     assert "sheets of this study: first" in wrong.output
+
+
+def test_a_sheet_that_nobody_filled_does_not_count(tmp_path):
+    """A second draw that was never filled in changes neither labels nor the note."""
+    study = scored_study(tmp_path / "study")
+    draw_sheet(study, tmp_path / "one.csv", per_system=2, seed=1)
+    fill(tmp_path / "one.csv", sheet_rows(tmp_path / "one.csv"))
+    take_sheet(study, tmp_path / "one.csv", "anna")
+    before = anchored_table(study, load_sources(study))
+    labels = study.load("labels")
+    other = next(
+        seed
+        for seed in range(100)
+        if not _pages_drawn(tmp_path / str(seed), seed) & set(labels["page_id"])
+    )
+    draw_sheet(study, tmp_path / "two.csv", per_system=1, seed=other)
+    after = anchored_table(study, load_sources(study))
+    assert after.note == before.note
+    assert after.data.equals(before.data)
+
+
+def _pages_drawn(folder, seed):
+    """Return the pages that a seed draws, one a system."""
+    study = scored_study(folder)
+    draw_sheet(study, folder / "sheet.csv", per_system=1, seed=seed)
+    return set(study.load("drawn")["page_id"])
+
+
+def test_every_fault_of_a_sheet_is_listed(tmp_path):
+    """Two wrong fields are two lines."""
+    study = scored_study(tmp_path / "study")
+    draw_sheet(study, tmp_path / "sheet.csv")
+    fill(tmp_path / "sheet.csv", sheet_rows(tmp_path / "sheet.csv"), CR=7, FA="x")
+    with pytest.raises(StudyError) as raised:
+        take_sheet(study, tmp_path / "sheet.csv", "anna")
+    lines = str(raised.value).splitlines()
+    assert len(lines) == 2 * 12
+    assert all("column CR" in line or "column FA" in line for line in lines)

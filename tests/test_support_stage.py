@@ -63,7 +63,7 @@ def test_what_was_verified_before_a_stop_is_kept(tmp_path):
 
     with pytest.raises(JudgingStopped, match="no more money"):
         verify_study(study, verifiers=[Stops()])
-    assert sorted(study.load("support")["outcome"]) == ["checked", "quota"]
+    assert sorted(study.load("support")["outcome"]) == ["checked", "not_asked"]
     again = Told()
     verify_study(study, verifiers=[again])
     assert len(again.asked) == 1

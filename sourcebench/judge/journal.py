@@ -16,7 +16,7 @@ from sourcebench.study import StudyError
 
 FILE = "journal.jsonl"
 # A line with one of these says that a call was begun or failed: it has to be made again.
-OPEN = ("started", "error", "timeout", "quota")
+OPEN = ("started", "error", "timeout", "not_asked")
 
 
 @dataclass

@@ -23,7 +23,8 @@ def members_of(study: Study, name: str | Judge) -> list[str | Judge]:
     Raises
     ------
     StudyError
-        If the jury lists fewer than two judges, itself, another jury, or one that is not described.
+        If the jury lists fewer than three judges or an even number, which has no median among whole scores,
+        or itself, another jury, or a judge that is not described.
     """
     from sourcebench.study import StudyError
 
@@ -35,8 +36,12 @@ def members_of(study: Study, name: str | Judge) -> list[str | Judge]:
     if unknown := [key for key in table if key not in ("type", "of")]:
         raise StudyError(f"{where}: unknown setting {unknown[0]!r}; known are type, of")
     members = table.get("of", [])
-    if not isinstance(members, list) or len(set(map(str, members))) < 2:
-        raise StudyError(f"{where}: of must list two judges or more, found {members!r}")
+    number = len(set(map(str, members))) if isinstance(members, list) else 0
+    if number < 3 or number % 2 == 0:
+        raise StudyError(
+            f"{where}: of must list three judges or more, an odd number, so that there is a score in the "
+            f"middle; found {members!r}"
+        )
     for member in members:
         if member != "rules" and known.get(member, {}).get("type", "jury") == "jury":
             raise StudyError(f"{where}: {member!r} is no judge of its own in this file")

@@ -180,9 +180,15 @@ class Spending:
             tokens = self.tokens_in + self.tokens_out + sum(t for t, _ in self._aside.values())
             money = self.cost + sum(c for _, c in self._aside.values())
             if self.limit_tokens is not None and tokens + read + written > self.limit_tokens:
-                raise JudgingStopped(f"the limit of {self.limit_tokens} tokens is reached")
+                raise JudgingStopped(
+                    f"the limit of {self.limit_tokens} tokens is reached: {tokens} used or set aside, and "
+                    f"the next call may take {read + written}"
+                )
             if self.limit_cost is not None and money + cost > self.limit_cost:
-                raise JudgingStopped(f"the limit of {self.limit_cost:g} is reached")
+                raise JudgingStopped(
+                    f"the limit of {self.limit_cost:g} is reached: {money:.4f} spent or set aside, and the "
+                    f"next call may cost {cost:.4f}"
+                )
             self._aside[ticket] = (read + written, cost)
 
     def settle(self, ticket: int, usage: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sourcebench.judge.spending import Estimate
 
 # Outcomes that say nothing about the page: the next run asks again.
-UNSETTLED = ("error", "timeout", "quota")
+UNSETTLED = ("error", "timeout", "not_asked")
 _SAVE_EVERY = 500  # tasks between two writes of the table
 _UNSEEN = {"FR", "OA", "AA", "LC"}  # metrics that passages of a page say nothing about
 _MANY_CUT = 0.03  # share of cut replies from which on the run says what to raise
@@ -130,7 +130,7 @@ def judge_study(
     ------
     JudgingStopped
         If a judge can't go on; everything judged so far is in the table, the rest is marked
-        `quota`, and the next run goes on from there.
+        `not_asked`, and the next run goes on from there.
     """
     names = [study.settings.judge] if judges is None else judges
     members = [member for name in names for member in members_of(study, name)]
@@ -330,7 +330,9 @@ class _Run:
             left = [task for task in missing if not self._is_done(judge, task)]
             for task in left:
                 why = f"not asked: {stop}"
-                self._add(judge, task, [Verdict(c, None, why, "quota") for c in GROUPS[task.group]])
+                self._add(
+                    judge, task, [Verdict(c, None, why, "not_asked") for c in GROUPS[task.group]]
+                )
             raise JudgingStopped(
                 f"{stop} ({len(missing) - len(left)} of {len(missing)} calls done and kept; "
                 "run again to go on)"

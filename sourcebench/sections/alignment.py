@@ -204,7 +204,7 @@ def labelled_sources(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
         score = sources[on].merge(mine, on=on, how="left")["score"]
         given[code] = score.astype("float64").to_numpy()
     label = weighted_score(given)
-    if study.has("drawn"):
+    if len(study.load("drawn")):
         label = label.where(_is_drawn(study, sources))
     return sources.assign(label=label)
 
@@ -212,7 +212,11 @@ def labelled_sources(study: Study, sources: pd.DataFrame) -> pd.DataFrame:
 def _is_drawn(study: Study, sources: pd.DataFrame) -> pd.Series:
     """Whether chance picked each source for labelling, from its own system's sources."""
     keys = ["system", "query_id", "page_id"]
-    drawn = pd.MultiIndex.from_frame(study.load("drawn")[keys])
+    drawn = study.load("drawn")
+    labelled = study.load("labels").query("annotator == @who", local_dict={"who": reader(study)})
+    begun = drawn["page_id"].isin(labelled["page_id"])  # a sheet that nobody filled in is no draw
+    used = drawn["sheet"].isin(set(drawn.loc[begun, "sheet"]))
+    drawn = pd.MultiIndex.from_frame(drawn.loc[used, keys])
     return pd.Series(pd.MultiIndex.from_frame(sources[keys]).isin(drawn), index=sources.index)
 
 
@@ -237,6 +241,7 @@ def anchored_table(study: Study, sources: pd.DataFrame) -> PaperTable:
     data = pd.DataFrame(rows).drop(columns="judge_mean")
     data[["n", "clusters"]] = data[["n", "clusters"]].fillna(0).astype(int)
     data = data.sort_values(["value", "system"], ascending=[False, True], ignore_index=True)
+    data[["low", "high"]] = data[["low", "high"]].clip(*LIMITS["weighted"])
     shown = pd.DataFrame(
         {
             "System": data["system"].map(labels),
@@ -273,11 +278,11 @@ def _anchored_note(study: Study, frame: pd.DataFrame, q: Heterogeneity) -> str:
     share = both / len(judged)
     parts = [
         "Corrected: judge mean plus the mean of label minus judge (prediction-powered, lambda = 1), "
-        "95% t interval clustered by query. Correction: with its standard error.",
+        "95% t interval clustered by query, cut at the ends of the scale. Correction: with its standard error.",
         who_labelled(study),
         f"{both} of {len(judged)} judged sources ({share:.0%}) are labelled on all eight metrics.",
     ]
-    if study.has("drawn"):
+    if len(study.load("drawn")):
         parts.append(_drawn_note(study, judged))
     elif both < len(judged):
         parts.append(

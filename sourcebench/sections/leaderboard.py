@@ -18,6 +18,7 @@ from sourcebench.tables import (
     HEADINGS,
     INTERVALS,
     LIMITS,
+    METRIC_NAMES,
     PaperTable,
     estimate_cell,
     estimates,
@@ -68,7 +69,7 @@ def leaderboard(
     data["enough"] = [enough(n, of) for n, of in zip(data["n"], data["expected"], strict=True)]
     kept = ranks[["rank_low", "rank_high", "class", "leader"]]
     data = data.merge(kept, left_on="system", right_index=True, how="left")
-    note = _note(sources, queries, ranks, labels)
+    note = _note(sources, queries, ranks, labels) + _own_judge(study, labels)
     return PaperTable(
         "table-04-leaderboard", _title(study), data.reset_index(drop=True), shown, note
     )
@@ -90,7 +91,7 @@ def _note(
     pairs = compare_all(sources, "weighted", queries, systems=ranked)
     withheld = [labels[name] for name in ranks.index if name not in ranked]
     parts = [
-        f"{INTERVALS} Avg and Weighted need all eight metrics of a source. Macro: mean over queries.",
+        f"{METRIC_NAMES} {INTERVALS} Avg and Weighted need all eight metrics of a source. Macro: mean over queries.",
         "Ranks: those that paired tests over queries leave open (Holm, 5%). Class: led by its best "
         "system; the next one joins while it does not differ from that leader.",
         f"First place: {best_claim(ranks.rename(index=labels)).reason}.",
@@ -103,6 +104,18 @@ def _note(
             f"{MIN_QUERIES:.0%} of the questions have a scored source: {', '.join(withheld)}."
         )
     return " ".join(parts)
+
+
+def _own_judge(study: Study, labels: dict[str, str]) -> str:
+    """Say which systems answered with the judge's own model, or return an empty text."""
+    judges = study.settings.judges
+    names = judges.get(study.settings.judge, {}).get("of") or [study.settings.judge]
+    models = {judges.get(name, {}).get("model") for name in names} - {None}
+    answers = study.load("answers")
+    own = set(answers.loc[answers["model"].isin(models), "system"]) & set(labels)
+    if not own:
+        return ""
+    return f" Judged by the model that answered, which judges tend to favour: {', '.join(sorted(own))}."
 
 
 def _resampled(
@@ -138,7 +151,11 @@ def ranking(sources: pd.DataFrame, queries: pd.DataFrame, systems: list[str]) ->
     bounds["enough"] &= covered
     shown = [name for name in systems if bounds.at[name, "enough"]]
     pairs = compare_all(sources, "weighted", queries, systems=shown)
-    return rank_sets(pairs, bounds["value"], bounds=bounds)
+    ranks = rank_sets(pairs, bounds["value"], bounds=bounds)
+    if len(shown) < 2:  # nobody to be before or behind
+        ranks[["rank", "rank_low", "rank_high", "class"]] = float("nan")
+        ranks["leader"] = False
+    return ranks
 
 
 def _ranks(row: pd.Series) -> str:

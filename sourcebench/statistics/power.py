@@ -117,7 +117,8 @@ def power_statement(
     """Return the sentence that belongs under a leaderboard: what it could have detected."""
     sd, pairs = difference_sd(comparisons, queries), int(comparisons["se"].notna().sum())
     if not sd > 0:
-        return "The smallest detectable difference is not known: no spread between queries."
+        why = "no spread between queries" if pairs else "fewer than two systems can be compared"
+        return f"The smallest detectable difference is not known: {why}."
     one = detectable_difference(queries, sd, power=power, level=level)
     every = detectable_difference(queries, sd, power=power, level=level, pairs=pairs)
     noun = "pair" if pairs == 1 else f"{pairs} pairs"

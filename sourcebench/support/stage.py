@@ -402,8 +402,8 @@ class _Run:
         except JudgingStopped as stop:
             left = self._missing(verifier, tasks)
             for task in left:
-                quota = Check(None, outcome="quota", reason=f"not asked: {stop}")
-                self._add(verifier, task, [quota] * len(task.claims))
+                unasked = Check(None, outcome="not_asked", reason=f"not asked: {stop}")
+                self._add(verifier, task, [unasked] * len(task.claims))
             raise
 
     def _missing(self, verifier: Verifier, tasks: Sequence[Task]) -> list[Task]:
