@@ -69,9 +69,12 @@ def _inserted(text: str, found: list[tuple[str, list[str]]]) -> tuple[str, bool]
 
 def with_lost_tables(root, text: str) -> tuple[str, bool]:
     """Put back the tables of the content that a text lacks, each after the line that it follows."""
+    tables = list(root.iter("table"))[:MAX_TABLES]
+    if not tables:
+        return text, False
     flat, lines = squeeze(text), text.split("\n")
     added = False
-    for table in list(root.iter("table"))[:MAX_TABLES]:
+    for table in tables:
         cells = [squeeze("".join(cell.itertext())) for cell in table.iter("td", "th")][:400]
         filled = [cell for cell in cells if len(cell) > 1]
         lost = sum(cell not in flat for cell in filled)

@@ -98,10 +98,13 @@ def _read(root, talk: str, **mode: bool) -> str:
 
 def _loses_parts(root, text: str) -> bool:
     """Whether table cells or list points of the content are missing from a text."""
+    parts = [(root.xpath(path)[:400], least) for path, least in ((_CELLS, 3), (_POINTS, 15))]
+    if not any(elements for elements, _ in parts):
+        return False
     flat = squeeze(text)
-    for path, least in ((_CELLS, 3), (_POINTS, 15)):
+    for elements, least in parts:
         total = lost = 0
-        for element in root.xpath(path)[:400]:
+        for element in elements:
             words = squeeze("".join(element.itertext()))
             if least < len(words) < 600 and not is_beside(element):
                 total += len(words)
