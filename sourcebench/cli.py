@@ -368,8 +368,14 @@ def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) ->
         click.echo(describe_plans(plan_study(opened, systems=names)))
         return
     counts = collect_study(opened, systems=names, limit_cost=limit_cost, progress=True)
+    answers = opened.load("answers")
     for name, outcomes in counts.items():
-        click.echo(f"{name}: {_outcomes(outcomes)}")
+        click.echo(f"{name}: {_outcomes(outcomes, answers[answers['system'] == name])}")
+    silent = [
+        name for name, found in counts.items() if found and found.keys() <= {"failed", "empty"}
+    ]
+    if silent:
+        raise click.ClickException(f"no answer came back from {', '.join(silent)}")
 
 
 @main.command()
@@ -385,10 +391,11 @@ def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) ->
 def fetch(study: Path, offline: bool, refetch: tuple[str, ...], pages: Path | None) -> None:
     """Fetch every cited page that is not there yet, or take in pages that you have."""
     from sourcebench.fetch import cited_pages, fetch_study, import_pages
+    from sourcebench.status import left_to_read
     from sourcebench.study import Study
 
+    opened = Study(study)
     if pages is not None:
-        opened = Study(study)
         taken = import_pages(opened, pages)
         fetches = opened.load("fetches")
         there = set(fetches["page_id"][fetches["outcome"] == "ok"])
@@ -397,8 +404,11 @@ def fetch(study: Path, offline: bool, refetch: tuple[str, ...], pages: Path | No
         click.echo(
             f"{len(taken)} pages taken from {pages}; {missing} of {len(cited)} cited are missing"
         )
-        return
-    click.echo(_outcomes(fetch_study(Study(study), offline=offline, refetch=refetch)))
+    else:
+        click.echo(_outcomes(fetch_study(opened, offline=offline, refetch=refetch)))
+    _, run = left_to_read(opened)
+    if run:
+        click.echo(f"next: {run}")
 
 
 @main.command()
@@ -443,7 +453,9 @@ def judge(study: Path, dry_run: bool, judges: tuple[str, ...], batch, poll, **op
     opened, names = Study(study), judges or None
     if dry_run:
         click.echo(describe(plan_judging(opened, judges=names)))
+        _say_unread(opened)
         return
+    _say_unread(opened, must=True)
     given = _judging(opened, batch=batch, **options)
     if batch:
         for name in judges or (opened.settings.judge,):
@@ -485,7 +497,9 @@ def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -
     scope = "cited" if cited_only else "response"
     if dry_run:
         click.echo(plan_verifying(opened, verifiers=names, scope=scope))
+        _say_unread(opened)
         return
+    _say_unread(opened, must=True)
     rows = verify_study(opened, verifiers=names, scope=scope)
     verdicts = rows["verdict"].fillna("without a verdict")
     for name, mine in verdicts.groupby(rows["verifier"]):
@@ -570,9 +584,26 @@ def score(study: Path) -> None:
     click.echo(_outcomes(score_study(Study(study))["outcome"].value_counts().to_dict()))
 
 
-def _outcomes(counts: dict[str, int]) -> str:
-    """Return outcomes with their counts on a line."""
-    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing to do"
+def _outcomes(counts: dict[str, int], answers=None) -> str:
+    """Return outcomes with their counts on a line, and why answers failed."""
+    from sourcebench.status import NO_ANSWER, why
+
+    said = []
+    for name, count in counts.items():
+        reason = why(answers, name) if answers is not None and name in NO_ANSWER else ""
+        said.append(f"{count} {name}" + (f" ({reason})" if reason else ""))
+    return ", ".join(said) or "nothing to do"
+
+
+def _say_unread(study, *, must: bool = False) -> None:
+    """Say what is left to fetch and to read; fail if it must be done since no page is read at all."""
+    from sourcebench.status import left_to_read
+
+    said, run = left_to_read(study)
+    if said and must and study.load("packets").empty:
+        raise click.ClickException(f"{said}: run {run}")
+    if said:
+        click.echo(f"{said}: run {run}")
 
 
 if __name__ == "__main__":

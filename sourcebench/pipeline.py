@@ -42,10 +42,10 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     progress = sys.stderr.isatty()
     if not offline and any("engine" in system for system in study.settings.systems.values()):
         collect_study(study, progress=progress)
-        say(f"collect: {_counted(study, 'answers')}")
+        say(f"collect: {_counted(study, 'answers')}{_nothing(study, 'answers', 'answer')}")
     with reading_along(study) as read:  # pages are read while others are still on their way
         fetch_study(study, offline=offline, each=read)
-    say(f"fetch: {_counted(study, 'fetches')}")
+    say(f"fetch: {_counted(study, 'fetches')}{_nothing(study, 'fetches', 'page')}")
     extract_study(study, progress=progress)
     say(f"extract: {_counted(study, 'pages')}")
     judge_study(study, progress=progress)
@@ -72,6 +72,14 @@ def _counted(study: Study, table: str) -> str:
     """Say how many rows of a table have which outcome."""
     counts = study.load(table)["outcome"].value_counts(sort=True)
     return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+
+
+def _nothing(study: Study, table: str, what: str) -> str:
+    """Say that nothing came back at all, and where the reasons stand."""
+    outcomes = study.load(table)["outcome"]
+    if outcomes.empty or outcomes.isin(["ok", "no_citations"]).any():
+        return ""
+    return f"; no {what} came back: see `sourcebench status {study.folder}`"
 
 
 def prepare(
