@@ -312,10 +312,16 @@ def _about(given: tuple[str, ...]) -> dict:
 @click.argument("leaderboard", type=click.Path(path_type=Path))
 @clear_errors
 def audit(leaderboard: Path) -> None:
-    """Check what the numbers of a leaderboard (CSV) say about themselves."""
-    from sourcebench.audit import run_audit
+    """Check what the numbers of a leaderboard (CSV) say about themselves.
 
-    click.echo(run_audit(leaderboard))
+    Ends with exit code 1 if a finding is critical: an order or a conclusion does not hold.
+    """
+    from sourcebench.audit import audit_file
+
+    findings, report = audit_file(leaderboard)
+    click.echo(report)
+    if any(finding.severity == "critical" for finding in findings):
+        raise SystemExit(1)
 
 
 @main.command()
