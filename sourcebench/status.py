@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from sourcebench.collect.listing import url_fault
 from sourcebench.records import JUDGED_PAGES, SCORED, Packet
 from sourcebench.urls import canonical_url, page_id
 
@@ -64,7 +65,7 @@ def left_to_read(study: Study) -> tuple[str, str]:
     Returns
     -------
     said, run : str
-        Both empty if every cited page was fetched, and every page that came is read.
+        Both empty if every cited page was fetched, at least one came, and all that came are read.
     """
     fetches, packets = study.load("fetches"), study.load("packets")
     known = {row["page_id"]: row.get("fetched_at") or "" for row in packets["record"]}
@@ -82,6 +83,8 @@ def left_to_read(study: Study) -> tuple[str, str]:
         steps.append(f"sourcebench fetch {folder}")
     if unread:
         said.append(f"{len(unread)} of {len(came)} fetched pages are not read")
+    if not said and len(fetches) and came.empty and not known:
+        return "no page came back", f"sourcebench status {folder}, which says why"
     if not said:
         return "", ""
     steps.append(f"sourcebench extract {folder}")
@@ -130,7 +133,7 @@ def show(study: Study, url: str) -> str:
     Raises
     ------
     ValueError
-        If no answer cites the page and nothing else is known of it.
+        If it is no address, or no answer cites the page and nothing else is known of it.
     """
     key = page_id(url)
     parts = [
@@ -142,6 +145,8 @@ def show(study: Study, url: str) -> str:
         ("labels", _scores(study, "labels", key, "annotator")),
     ]
     if not any(lines for _, lines in parts):
+        if fault := url_fault(url):
+            raise ValueError(fault)
         raise ValueError(f"{study.folder}: nothing is known of {url} (page {key})")
     said = [canonical_url(url), f"page {key}"]
     said += [line for title, lines in parts if lines for line in ["", title, *lines]]
