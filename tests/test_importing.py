@@ -472,7 +472,13 @@ def test_an_error_in_place_of_answers_is_no_answer(study, tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "given"),
-    [("answer", "anwser"), ("title", "titel"), ("run", "runs"), ("urls", "citatons")],
+    [
+        ("answer", "anwser"),
+        ("title", "titel"),
+        ("run", "runs"),
+        ("urls", "citatons"),
+        ("urls", "ulr"),
+    ],
 )
 def test_a_misspelt_column_of_any_kind_is_a_fault(study, tmp_path, column, given):
     """What stands in it would be lost in silence; the flag that is named takes it in."""
@@ -494,8 +500,8 @@ def test_a_second_misspelt_column_is_a_fault_behind_a_field_too(study, tmp_path)
 
 def test_a_file_without_texts_and_other_words_is_taken(study, tmp_path):
     """Only addresses will do, and a column that is called otherwise is only named."""
-    done = import_answers(study, put(tmp_path, "id,engine,urls,reasoning\n1,b,https://a.example/,x\n"))  # fmt: skip
-    assert (done.citations, done.unused_columns, done.notes) == (1, ("reasoning",), ())
+    done = import_answers(study, put(tmp_path, "id,engine,search_results,reasoning,scores\n1,b,https://a.example/,x,1\n"))  # fmt: skip
+    assert (done.citations, done.unused_columns, done.notes) == (1, ("reasoning", "scores"), ())
 
 
 def test_blank_answers_and_markers_without_an_address_are_said(study, tmp_path):

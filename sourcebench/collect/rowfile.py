@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -132,16 +132,21 @@ def near_columns(
     Returns
     -------
     list of (str, str)
-        The file's name and ours; a name that is longer or shorter by three letters or more is
-        another word (`reasoning` is no `reason`).
+        The file's name and ours.
     """
     aliases = {a: name for name, known in columns.items() if name not in there for a in known}
     found = []
     for given in unused:
         key = column_key(given)
-        close = [a for a in get_close_matches(key, aliases, 3, 0.75) if abs(len(a) - len(key)) < 3]
+        close = [a for a in get_close_matches(key, aliases, 3, 0.6) if _is_slip(key, a)]
         found += [(given, aliases[close[0]])] if close else []
     return found
+
+
+def _is_slip(given: str, name: str) -> bool:
+    """Whether a name is another one mistyped; `reasoning` is no `reason`, `scores` no `sources`."""
+    alike = SequenceMatcher(None, given, name).ratio() >= 0.8 and abs(len(given) - len(name)) < 3
+    return alike or sorted(given) == sorted(name)
 
 
 def _csv_rows(path: Path, text: str, faults: list[Fault]) -> tuple[list[Row], list[str]]:
