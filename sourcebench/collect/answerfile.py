@@ -92,6 +92,11 @@ class AnswerFile:
     unused: tuple[str, ...] = ()
     files: list[str] = field(default_factory=list)
 
+    def where(self, place: int) -> str:
+        """Return the file, in a folder, and the row of an answer, given by its place in `answers`."""
+        row = f"row {self.rows[place]}" if self.rows[place] else ""
+        return ", ".join(filter(None, (*self.files[place : place + 1], row)))
+
     def fault(self, place: int, column: str, message: str) -> None:
         """Note what is wrong with an answer, given by its place in `answers`."""
         file = self.files[place] if self.files else ""
@@ -227,8 +232,6 @@ def collect_rows(
             found.rows.append(group[0].number)
     _take_errors_for_errors(found)
     _note_glued(found)
-    _note_blank(found)
-    _note_dangling(found)
 
 
 def _one_a_repeat(faults: Sequence[Fault]) -> list[Fault]:
@@ -273,37 +276,25 @@ def _note_glued(found: AnswerFile) -> None:
         found.notes.append(f"digits after words may be markers (--glued-markers): {said}")
 
 
-def _note_blank(found: AnswerFile) -> None:
-    """Say which answers have no text though others of the file have."""
-    texts = [bool(answer.reply.text) for answer in found.answers]
+def lost_notes(found: AnswerFile) -> list[str]:
+    """Say which answers have no text though others have, and which name a source that is not there."""
+    replies = [answer.reply for answer in found.answers]
     blank = [
-        row
-        for row, answer in zip(found.rows, found.answers, strict=True)
-        if not answer.reply.text and answer.reply.outcome in ("ok", "no_citations", "empty")
+        place
+        for place, reply in enumerate(replies)
+        if not reply.text and reply.outcome in ("ok", "no_citations", "empty")
     ]
-    if blank and any(texts):
-        found.notes.append(
-            f"{len(blank)} of {len(texts)} answers have no text: {_rows_named(blank)}"
-        )
-
-
-def _note_dangling(found: AnswerFile) -> None:
-    """Say which answers name a source by a number that no source has."""
-    rows = [
-        row
-        for row, answer in zip(found.rows, found.answers, strict=True)
-        if _DANGLING in (answer.reply.reason or "")
-    ]
-    if rows:
-        found.notes.append(
-            f"{len(rows)} of {len(found.answers)} answers have a marker without an address: {_rows_named(rows)}"
-        )
-
-
-def _rows_named(rows: Sequence[int]) -> str:
-    """Name the first rows of several."""
-    shown = ", ".join(map(str, rows[:5]))
-    return f"row {shown}" + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
+    loose = [place for place, reply in enumerate(replies) if _DANGLING in (reply.reason or "")]
+    notes = []
+    for places, what in (
+        (blank if any(reply.text for reply in replies) else [], "no text"),
+        (loose, "a marker without an address"),
+    ):
+        if places:
+            shown = "; ".join(found.where(place) for place in places[:5])
+            more = f"; and {len(places) - 5} more" if len(places) > 5 else ""
+            notes.append(f"{len(places)} of {len(replies)} answers have {what}: {shown}{more}")
+    return notes
 
 
 def _answer(system: str, run: int, group: Sequence[Row], rules: Rules, found: AnswerFile) -> Answer:

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sourcebench.collect.answerfile import AnswerFile, Rules
+from sourcebench.collect.answerfile import AnswerFile, Rules, lost_notes
 from sourcebench.collect.answers import store_answers, store_judgments
 from sourcebench.collect.queries import check_category
 from sourcebench.collect.recognise import read_any
@@ -144,7 +144,7 @@ def import_answers(
     if not found.answers:
         raise StudyError(f"{path}: no answer in this file")
     store_answers(study, found.answers, new)
-    notes = found.notes + _store_verdicts(study, read.judgments)
+    notes = found.notes + lost_notes(found) + _store_verdicts(study, read.judgments)
     return summary(found.answers, new, found.unused, notes)
 
 
@@ -255,10 +255,8 @@ def _tell_runs_apart(found: AnswerFile, moved: set[int], rules: Rules) -> None:
             found.answers[place] = replace(answer, run=run)
         other = first.setdefault((answer.system, answer.query_id, run), place)
         if other != place and not keep:
-            row = f"row {found.rows[other]}" if found.rows[other] else ""
-            where = ", ".join(filter(None, (*found.files[other : other + 1], row)))
             message = (
-                f"asks what {where} asks, of the same system; number repetitions in a column run "
+                f"asks what {found.where(other)} asks, of the same system; number repetitions in a column run "
                 "(--keep-broken does)"
             )
             found.fault(place, "question", message)
