@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -18,10 +19,40 @@ def clear_errors(command: Callable) -> Callable:
     def run(*args, **kwargs):
         try:
             return command(*args, **kwargs)
-        except (ValueError, OSError) as error:
+        except OSError as error:
+            raise click.ClickException(_file_error(error)) from None
+        except ValueError as error:
             raise click.ClickException(str(error)) from None
 
     return run
+
+
+def _file_error(error: OSError) -> str:
+    """Say in plain words which file or folder could not be used, and why."""
+    if error.errno is None:  # an error of the network, in its own words
+        return str(error)
+    why = {
+        errno.ENOENT: "no such file or folder",
+        errno.EISDIR: "is a folder, where a file is needed",
+        errno.ENOTDIR: "a file stands where a folder is needed",
+        errno.EEXIST: "is there already",
+        errno.EACCES: "can't be read or written: no permission",
+        errno.EPERM: "can't be read or written: no permission",
+        errno.EROFS: "can't be written: the disk is read-only",
+        errno.ENOSPC: "can't be written: the disk is full",
+        errno.ENAMETOOLONG: "the name is too long",
+    }.get(error.errno, str(error.strerror))
+    path = error.filename if error.filename2 is None else error.filename2
+    return why if path is None else f"{path}: {why}"
+
+
+def _enough_resamples(_context, _option, given: int) -> int:
+    """Refuse so few resamples that no percentile of them is an interval."""
+    if given < 100:
+        raise click.BadParameter(
+            f"{given}: must be 100 or more; the ends of a 95% interval are percentiles of the resamples"
+        )
+    return given
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,13 +83,19 @@ def run(study: Path, to: Path | None, offline: bool) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the tables and figures.")
 @click.option("--build", type=click.Path(path_type=Path), help="Folder of the executed notebooks.")
 @click.option("--jobs", type=click.IntRange(1), help="Notebooks at the same time; one a core.")
-@click.option("--resamples", default=2000, show_default=True, help="Bootstrap resamples.")
+@click.option(
+    "--resamples",
+    default=2000,
+    show_default=True,
+    callback=_enough_resamples,
+    help="Bootstrap resamples, 100 or more.",
+)
 @click.option("--seed", type=int, help="Random seed; by default the study's own.")
 @click.option("--offline", is_flag=True, help="Ask and fetch nothing; what is not there is a gap.")
-@click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("notebooks", nargs=-1)
 @clear_errors
 def paper(study: Path, out, build, notebooks, **options) -> None:
-    """Run the stages and rebuild every table and figure."""
+    """Run the stages and rebuild every table and figure, or only those of NOTEBOOKS (04-leaderboard)."""
     from sourcebench.pipeline import build_paper
 
     name = study.resolve().name
@@ -288,6 +325,8 @@ def export(study: Path, system: str, out: Path, form: str, about: tuple[str, ...
     from sourcebench.collect.submission import answer_url_bundle
     from sourcebench.study import Study, write_atomic
 
+    if about and form != "bundle":
+        raise click.ClickException("--about goes with --as bundle only")
     opened, left_out = Study(study), []
     if form == "bundle":
         made, left_out = answer_url_bundle(opened, system, **_about(about))
@@ -301,9 +340,13 @@ def export(study: Path, system: str, out: Path, form: str, about: tuple[str, ...
 
 def _about(given: tuple[str, ...]) -> dict:
     """Return the fields of a submission that the command line gives."""
+    from sourcebench.collect.submission import ABOUT
+
     for field in given:
         if "=" not in field:
             raise click.ClickException(f"--about {field}: must be field=value")
+        if field.partition("=")[0] not in ABOUT:
+            raise click.ClickException(f"--about {field}: fields are {', '.join(ABOUT)}")
     fields = dict(field.split("=", 1) for field in given)
     return {name: True if value == "true" else value for name, value in fields.items()}
 
@@ -312,10 +355,16 @@ def _about(given: tuple[str, ...]) -> dict:
 @click.argument("leaderboard", type=click.Path(path_type=Path))
 @clear_errors
 def audit(leaderboard: Path) -> None:
-    """Check what the numbers of a leaderboard (CSV) say about themselves."""
-    from sourcebench.audit import run_audit
+    """Check what the numbers of a leaderboard (CSV) say about themselves.
 
-    click.echo(run_audit(leaderboard))
+    Ends with exit code 1 if a finding is critical: an order or a conclusion does not hold.
+    """
+    from sourcebench.audit import audit_file
+
+    findings, report = audit_file(leaderboard)
+    click.echo(report)
+    if any(finding.severity == "critical" for finding in findings):
+        raise SystemExit(1)
 
 
 @main.command()
@@ -340,7 +389,9 @@ def sample(study: Path) -> None:
 @click.option("--key", help="Name of the environment variable with the key, if one is needed.")
 @click.option("--queries", help="File of queries, or `public` for those of SourceBench.")
 @click.option("--category", help="Intent of queries for which the file gives none.")
-@click.option("--runs", default=1, show_default=True, help="Answers to each query.")
+@click.option(
+    "--runs", type=click.IntRange(1), default=1, show_default=True, help="Answers to each query."
+)
 @click.option("--title", help="Title of the study; by default the folder's name.")
 @clear_errors
 def new(folder: Path, systems: tuple[str, ...], **options) -> None:
@@ -356,7 +407,7 @@ def new(folder: Path, systems: tuple[str, ...], **options) -> None:
     "--dry-run", is_flag=True, help="Print what would be asked and its cost; ask nothing."
 )
 @click.option("--system", "systems", multiple=True, help="Ask only this system; may be repeated.")
-@click.option("--limit-cost", type=float, help="US dollars that this run may cost.")
+@click.option("--limit-cost", type=click.FloatRange(0), help="US dollars that this run may cost.")
 @clear_errors
 def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) -> None:
     """Ask the engines of a study, and keep their replies."""
@@ -368,8 +419,14 @@ def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) ->
         click.echo(describe_plans(plan_study(opened, systems=names)))
         return
     counts = collect_study(opened, systems=names, limit_cost=limit_cost, progress=True)
+    answers = opened.load("answers")
     for name, outcomes in counts.items():
-        click.echo(f"{name}: {_outcomes(outcomes)}")
+        click.echo(f"{name}: {_outcomes(outcomes, answers[answers['system'] == name])}")
+    silent = [
+        name for name, found in counts.items() if found and found.keys() <= {"failed", "empty"}
+    ]
+    if silent:
+        raise click.ClickException(f"no answer came back from {', '.join(silent)}")
 
 
 @main.command()
@@ -385,10 +442,11 @@ def collect(study: Path, dry_run: bool, systems: tuple[str, ...], limit_cost) ->
 def fetch(study: Path, offline: bool, refetch: tuple[str, ...], pages: Path | None) -> None:
     """Fetch every cited page that is not there yet, or take in pages that you have."""
     from sourcebench.fetch import cited_pages, fetch_study, import_pages
+    from sourcebench.status import left_to_read
     from sourcebench.study import Study
 
+    opened = Study(study)
     if pages is not None:
-        opened = Study(study)
         taken = import_pages(opened, pages)
         fetches = opened.load("fetches")
         there = set(fetches["page_id"][fetches["outcome"] == "ok"])
@@ -397,13 +455,22 @@ def fetch(study: Path, offline: bool, refetch: tuple[str, ...], pages: Path | No
         click.echo(
             f"{len(taken)} pages taken from {pages}; {missing} of {len(cited)} cited are missing"
         )
-        return
-    click.echo(_outcomes(fetch_study(Study(study), offline=offline, refetch=refetch)))
+    else:
+        click.echo(_outcomes(fetch_study(opened, offline=offline, refetch=refetch)))
+    _, run = left_to_read(opened)
+    if run:
+        click.echo(f"next: {run}")
 
 
 @main.command()
 @STUDY
-@click.option("--workers", default=2, show_default=True, help="Pages read at the same time.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Pages read at the same time.",
+)
 @clear_errors
 def extract(study: Path, workers: int) -> None:
     """Turn fetched pages into what a judge may see."""
@@ -419,14 +486,25 @@ def extract(study: Path, workers: int) -> None:
 @click.option("--judge", "judges", multiple=True, help="Judge to use; may be repeated.")
 @click.option("--retry", multiple=True, help="Outcome that is asked again: no_verdict, cut ...")
 @click.option(
-    "--limit-cost", type=float, help="Cost at the judge's prices that this run may reach."
+    "--limit-cost",
+    type=click.FloatRange(0),
+    help="Cost at the judge's prices that this run may reach.",
 )
-@click.option("--limit-tokens", type=int, help="Tokens, in and out, that this run may use.")
-@click.option("--limit-seconds", type=float, help="Seconds after which no request is sent.")
+@click.option(
+    "--limit-tokens", type=click.IntRange(0), help="Tokens, in and out, that this run may use."
+)
+@click.option(
+    "--limit-seconds", type=click.FloatRange(0), help="Seconds after which no request is sent."
+)
 @click.option(
     "--batch", is_flag=True, help="Send all calls through the provider's batch endpoint and wait."
 )
-@click.option("--poll", default=60.0, help="Seconds between two looks at a batch.")
+@click.option(
+    "--poll",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    help="Seconds between two looks at a batch.",
+)
 @click.option(
     "--anchors",
     type=click.IntRange(1),
@@ -443,7 +521,9 @@ def judge(study: Path, dry_run: bool, judges: tuple[str, ...], batch, poll, **op
     opened, names = Study(study), judges or None
     if dry_run:
         click.echo(describe(plan_judging(opened, judges=names)))
+        _say_unread(opened)
         return
+    _say_unread(opened, must=True)
     given = _judging(opened, batch=batch, **options)
     if batch:
         for name in judges or (opened.settings.judge,):
@@ -485,7 +565,9 @@ def verify(study: Path, dry_run: bool, verifier: str | None, cited_only: bool) -
     scope = "cited" if cited_only else "response"
     if dry_run:
         click.echo(plan_verifying(opened, verifiers=names, scope=scope))
+        _say_unread(opened)
         return
+    _say_unread(opened, must=True)
     rows = verify_study(opened, verifiers=names, scope=scope)
     stated = opened.load("statements")["outcome"].value_counts().to_dict()
     click.echo(f"sentences: {_outcomes(stated)}")
@@ -531,7 +613,13 @@ def take(study: Path, sheet: Path, annotator: str) -> None:
 @main.command()
 @STUDY
 @click.argument("documents", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--count", default=3, show_default=True, help="Questions a document.")
+@click.option(
+    "--count",
+    type=click.IntRange(1, 20),
+    default=3,
+    show_default=True,
+    help="Questions a document.",
+)
 @click.option("--category", default="factual", show_default=True, help="Intent of the questions.")
 @click.option("--model", help="Language model of study.toml; by default the study's judge.")
 @clear_errors
@@ -572,9 +660,26 @@ def score(study: Path) -> None:
     click.echo(_outcomes(score_study(Study(study))["outcome"].value_counts().to_dict()))
 
 
-def _outcomes(counts: dict[str, int]) -> str:
-    """Return outcomes with their counts on a line."""
-    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing to do"
+def _outcomes(counts: dict[str, int], answers=None) -> str:
+    """Return outcomes with their counts on a line, and why answers failed."""
+    from sourcebench.status import NO_ANSWER, why
+
+    said = []
+    for name, count in counts.items():
+        reason = why(answers, name) if answers is not None and name in NO_ANSWER else ""
+        said.append(f"{count} {name}" + (f" ({reason})" if reason else ""))
+    return ", ".join(said) or "nothing to do"
+
+
+def _say_unread(study, *, must: bool = False) -> None:
+    """Say what is left to fetch and to read; fail if it must be done since no page is read at all."""
+    from sourcebench.status import left_to_read
+
+    said, run = left_to_read(study)
+    if said and must and study.load("packets").empty:
+        raise click.ClickException(f"{said}: run {run}")
+    if said:
+        click.echo(f"{said}: run {run}")
 
 
 if __name__ == "__main__":

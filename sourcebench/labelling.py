@@ -52,14 +52,18 @@ def draw_sheet(
     Raises
     ------
     StudyError
-        If the file exists, the sheet's name was used before, the study is released, or there is nothing
-        to draw.
+        If the file exists, or its folder does not, the sheet's name was used before, the study is
+        released, or there is nothing to draw.
     """
     file = Path(file)
     study.must_be_open()
     before = study.load("drawn")
     if file.exists() or file.stem in set(before["sheet"]):
         raise StudyError(f"{file}: a sheet of this name was drawn already; choose another name")
+    if not file.parent.is_dir():
+        raise StudyError(
+            f"{file}: there is no folder {file.parent}; make it, or name another place"
+        )
     rng = Random(study.settings.seed if seed is None else seed)
     drawn = _draw(_scored(study), per_system, rng)
     items = _numbered(drawn, rng)
@@ -155,7 +159,7 @@ def _write_sheet(study: Study, file: Path, items: dict[tuple[str, str], str]) ->
     questions = study.load("queries").set_index("query_id")["text"]
     packets = study.load("packets").set_index("page_id")["record"]
     folder = file.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(SHEET_COLUMNS)

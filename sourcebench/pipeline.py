@@ -42,10 +42,10 @@ def run_stages(study: Study, *, offline: bool = False, say: Callable[[str], Any]
     progress = sys.stderr.isatty()
     if not offline and any("engine" in system for system in study.settings.systems.values()):
         collect_study(study, progress=progress)
-        say(f"collect: {_counted(study, 'answers')}")
+        say(f"collect: {_counted(study, 'answers')}{_nothing(study, 'answers', 'answer')}")
     with reading_along(study) as read:  # pages are read while others are still on their way
         fetch_study(study, offline=offline, each=read)
-    say(f"fetch: {_counted(study, 'fetches')}")
+    say(f"fetch: {_counted(study, 'fetches')}{_nothing(study, 'fetches', 'page')}")
     extract_study(study, progress=progress)
     say(f"extract: {_counted(study, 'pages')}")
     judge_study(study, progress=progress)
@@ -72,6 +72,14 @@ def _counted(study: Study, table: str) -> str:
     """Say how many rows of a table have which outcome."""
     counts = study.load(table)["outcome"].value_counts(sort=True)
     return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+
+
+def _nothing(study: Study, table: str, what: str) -> str:
+    """Say that nothing came back at all, and where the reasons stand."""
+    outcomes = study.load(table)["outcome"]
+    if outcomes.empty or outcomes.isin(["ok", "no_citations"]).any():
+        return ""
+    return f"; no {what} came back: see `sourcebench status {study.folder}`"
 
 
 def prepare(
@@ -135,7 +143,7 @@ def build_paper(
     *,
     build: Path,
     out: Path,
-    notebooks: Iterable[Path] = (),
+    notebooks: Iterable[str | Path] = (),
     resamples: int = 2000,
     seed: int | None = None,
     jobs: int | None = None,
@@ -151,7 +159,7 @@ def build_paper(
     build, out
         Folders of the executed notebooks and of the artefacts.
     notebooks
-        By default all of `notebooks/`.
+        Paths, or names in `notebooks/` with or without ending; by default all of them.
     resamples, seed
         Passed to the notebooks; by default the study's own seed.
     jobs
@@ -202,10 +210,8 @@ def _build_paper(
     """Run the stages and the notebooks, in a build folder that is ours alone."""
     from sourcebench.paper import build as build_notebooks
 
+    paths = _notebooks(notebooks)
     study = prepare(folder, build, offline=offline, say=say)
-    paths = sorted(notebooks) or sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-    if not paths:
-        raise StudyError(f"{ROOT / 'notebooks'}: no notebooks; run from a checkout of the project")
     tables = [study.path(name) for name in TABLES if study.has(name)]
     published = sorted((ROOT / "data" / "published").rglob("*.csv"))
     return build_notebooks(
@@ -221,6 +227,22 @@ def _build_paper(
         jobs=jobs,
         say=say,
     )
+
+
+def _notebooks(given: Iterable[str | Path]) -> list[Path]:
+    """Return the notebooks to run: files, or names of the project's own."""
+    ours = {path.stem: path for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
+    found = []
+    for path in map(Path, given):
+        named = path.parent.name in ("", "notebooks")
+        known = ours.get(path.name.removesuffix(".ipynb")) if named else None
+        known = path if path.is_file() else known
+        if known is None:
+            raise StudyError(f"{path}: no such notebook; notebooks are {', '.join(ours)}")
+        found.append(known)
+    if not found and not ours:
+        raise StudyError(f"{ROOT / 'notebooks'}: no notebooks; run from a checkout of the project")
+    return sorted(found) or list(ours.values())
 
 
 def differences(left: Path, right: Path, names: Iterable[str] | None = None) -> list[str]:

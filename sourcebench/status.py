@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from sourcebench.collect.listing import url_fault
 from sourcebench.records import JUDGED_PAGES, SCORED, Packet
 from sourcebench.urls import canonical_url, page_id
+
+NO_ANSWER = ("failed", "refused", "empty")  # outcomes of answers that say nothing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,11 +45,56 @@ def _steps(study: Study) -> Iterator[tuple[str, str]]:
     for judge, rows in scores.groupby("judge"):
         whole = int(rows["weighted"].notna().sum())
         yield "scored", f"{judge}: {whole} of {len(rows)} sources{_listed(rows['outcome'])}"
-    for table in ("fetches", "pages"):
+    for table in ("answers", "fetches", "pages"):
         rows = study.load(table)
-        lost = rows[~rows["outcome"].isin(JUDGED_PAGES) & rows["reason"].notna()]
+        failed = rows["outcome"].isin(NO_ANSWER)
+        failed = failed if table == "answers" else ~rows["outcome"].isin(JUDGED_PAGES)
+        lost = rows[failed & rows["reason"].notna()]
         for reason, count in lost["reason"].value_counts().head(5).items():
             yield "", f"{count} x {table}: {textwrap.shorten(str(reason), 90)}"
+
+
+def left_to_read(study: Study) -> tuple[str, str]:
+    """Return how many pages have to be fetched or read before they can be judged, and what to run.
+
+    Parameters
+    ----------
+    study
+        Any study.
+
+    Returns
+    -------
+    said, run : str
+        Both empty if every cited page was fetched, at least one came, and all that came are read.
+    """
+    fetches, packets = study.load("fetches"), study.load("packets")
+    known = {row["page_id"]: row.get("fetched_at") or "" for row in packets["record"]}
+    cited = set(study.load("citations")["url"].map(page_id))
+    folder = shlex.quote(str(study.folder))
+    if not cited and not known:
+        return "no answer cites a page yet", f"sourcebench collect {folder}, or import answers"
+    missing = cited - set(fetches["page_id"]) - known.keys()
+    came = fetches[fetches["outcome"] == "ok"]
+    times = came["fetched_at"].astype(object).where(came["fetched_at"].notna(), "")
+    unread = dict(zip(came["page_id"], times, strict=True)).items() - known.items()
+    said, steps = [], []
+    if missing:
+        said.append(f"{len(missing)} of {len(cited)} cited pages are not fetched")
+        steps.append(f"sourcebench fetch {folder}")
+    if unread:
+        said.append(f"{len(unread)} of {len(came)} fetched pages are not read")
+    if not said and len(fetches) and came.empty and not known:
+        return "no page came back", f"sourcebench status {folder}, which says why"
+    if not said:
+        return "", ""
+    steps.append(f"sourcebench extract {folder}")
+    return " and ".join(said), f"{' and '.join(steps)}, or make paper STUDY={folder}"
+
+
+def why(rows: pd.DataFrame, outcome: str) -> str:
+    """Return the commonest reason of the rows with an outcome, shortened; nothing if none has one."""
+    reasons = rows.loc[rows["outcome"] == outcome, "reason"].dropna().value_counts()
+    return textwrap.shorten(_printable(str(reasons.index[0])), 160) if len(reasons) else ""
 
 
 def _judged(study: Study) -> str:
@@ -84,7 +133,7 @@ def show(study: Study, url: str) -> str:
     Raises
     ------
     ValueError
-        If no answer cites the page and nothing else is known of it.
+        If it is no address, or no answer cites the page and nothing else is known of it.
     """
     key = page_id(url)
     parts = [
@@ -96,6 +145,8 @@ def show(study: Study, url: str) -> str:
         ("labels", _scores(study, "labels", key, "annotator")),
     ]
     if not any(lines for _, lines in parts):
+        if fault := url_fault(url):
+            raise ValueError(fault)
         raise ValueError(f"{study.folder}: nothing is known of {url} (page {key})")
     said = [canonical_url(url), f"page {key}"]
     said += [line for title, lines in parts if lines for line in ["", title, *lines]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -550,8 +551,15 @@ def _there(value: Any) -> bool:
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Write a file beside its place and move it there, so that it is whole or absent."""
     data = content.encode("utf-8") if isinstance(content, str) else content
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}-{threading.get_ident()}")
-    with partial.open("wb") as file:
+    try:
+        file = partial.open("wb")
+    except OSError as error:  # names what was asked for, not the file beside it
+        place = path if path.parent.is_dir() else path.parent
+        raise type(error)(error.errno, error.strerror, str(place)) from None
+    with file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from sourcebench.audit import published as published_audit
 from sourcebench.audit.categories import most_sources, share_needed, whole_solutions
@@ -30,6 +31,7 @@ from sourcebench.audit.leverage import check_one_system
 from sourcebench.audit.rates import check_interval, check_percentages, interval_strength
 from sourcebench.audit.recompute import off_rows, recompute
 from sourcebench.audit.table import audit_table, read_leaderboard, run_audit
+from sourcebench.cli import main
 from sourcebench.paper import read_notebook
 from sourcebench.published import printed_table, published_table
 from sourcebench.rubric import CODES, WEIGHTS
@@ -622,6 +624,31 @@ def test_run_audit_of_a_clean_table_says_so(tmp_path, clean):
     assert "Not checked" not in report
 
 
+def test_the_command_fails_on_a_critical_finding_only(tmp_path, clean):
+    """A script that runs the audit learns of what overturns an order."""
+    printed_table(9).to_csv(tmp_path / "deepseek.csv")
+    clean.to_csv(tmp_path / "clean.csv")
+    done = CliRunner().invoke(main, ["audit", str(tmp_path / "deepseek.csv")])
+    assert (done.exit_code, "[critical]" in done.output) == (1, True)
+    assert CliRunner().invoke(main, ["audit", str(tmp_path / "clean.csv")]).exit_code == 0
+    assert "exit code 1" in CliRunner().invoke(main, ["audit", "--help"]).output
+
+
+def test_emptied_cells_and_tables_are_said(tmp_path, clean):
+    """An empty cell is not checked, and a table without a metric, or a score, is no clean table."""
+    clean = clean.astype(object)
+    clean.loc[clean.index[0], "FA"] = ""
+    clean.to_csv(tmp_path / "clean.csv")
+    said = f"Not checked: {clean.index[0]}, FA: the cell is empty."
+    assert said in run_audit(tmp_path / "clean.csv")
+    clean[list(CODES)] = ""
+    clean.to_csv(tmp_path / "empty.csv")
+    with pytest.raises(ValueError, match="no metric column with a score"):
+        run_audit(tmp_path / "empty.csv")
+    with pytest.raises(ValueError, match=r"no column with a metric .* its columns are price"):
+        run_audit(_write(tmp_path / "shop.csv", "model,price\na,80.0\nb,50.0\n"))
+
+
 def test_run_audit_of_other_metrics(tmp_path):
     """A table with other metrics is audited for its average; unknown weights are not guessed."""
     text = "model,speed,care,Avg,Weighted,Lab\na,80.0,60.0,70.0,75.0,x\nb,50.0,40.0,47.0,48.0,y\n"
@@ -634,7 +661,7 @@ def test_run_audit_of_other_metrics(tmp_path):
 
 def test_run_audit_without_scores_is_one_clear_error(tmp_path):
     """A table of words has nothing to audit, and the error names the file."""
-    with pytest.raises(ValueError, match=r"words\.csv: the table has no column"):
+    with pytest.raises(ValueError, match=r"words\.csv: no column with a metric"):
         run_audit(_write(tmp_path / "words.csv", "model,Lab\na,x\nb,y\n"))
 
 

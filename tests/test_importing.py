@@ -148,7 +148,7 @@ def test_blank_answers_are_outcomes(study, tmp_path):
         ("id,engine,answer,url\n1,b,A,\"https://a.example/,https://b.example/\"\n", "row 2, column urls: several addresses in one: 'https://a.example/,https://b.example/'; separate them with ' | ' (--keep-broken keeps it, unfetched)"),
         ("id,engine,answer,url\n1,b,A,https://a.example/\n1,b,A,https://a.example/\n", "row 3: repeats row 2 (the same citation again); remove one of the two, or number repetitions in a column run (--keep-broken does)"),
         ("id,engine,answer,url\n1,b,A,\n1,b,A,\n", "row 3: repeats row 2 (again); remove one of the two, or number repetitions in a column run (--keep-broken does)"),
-        ("id,engine,answer\n1,b,A\n1,b,B\n", "row 3, column answer: differs from row 2, which is the same system, query and run; number repetitions in a column run (--keep-broken does) (1 more after it)"),
+        ("id,engine,answer\n1,b,A\n1,b,B\n", "row 3, column answer: differs from row 2, which is the same system, query and run; number repetitions in a column run (--keep-broken does)"),
         ("id,engine,answer\n9,b,A\n", "row 2, column query_id: no query '9' in the study; known are 1, 2, 3; correct it, or add unknown queries (--add-queries)"),
         ("id,engine,question,answer\n1,b,Did it rain?,A\n", "row 2, column question: 'Did it rain?' is not query '1' of the study, which is 'Did the river fall?'; correct the id or the question (--keep-broken goes by the question)"),
         ("id,engine,answer,run\n1,b,A,first\n", "row 2, column run: must be a whole number from 1, found 'first'"),
@@ -468,3 +468,61 @@ def test_an_error_in_place_of_answers_is_no_answer(study, tmp_path):
     done = import_answers(study, put(tmp_path, text))
     assert (done.failed, done.no_citations) == (2, 1)
     assert study.load("answers")["reason"].tolist()[:2] == ["Error: time out"] * 2
+
+
+@pytest.mark.parametrize(
+    ("column", "given"),
+    [
+        ("answer", "anwser"),
+        ("title", "titel"),
+        ("run", "runs"),
+        ("urls", "citatons"),
+        ("urls", "ulr"),
+    ],
+)
+def test_a_misspelt_column_of_any_kind_is_a_fault(study, tmp_path, column, given):
+    """What stands in it would be lost in silence; the flag that is named takes it in."""
+    fields = {"id": "1", "engine": "b", "answer": "Yes, [1].", "urls": "https://a.example/", "title": "A", "run": "2"}  # fmt: skip
+    fields = {given if name == column else name: value for name, value in fields.items()}
+    path = put(tmp_path, ",".join(fields) + "\n" + ",".join(f'"{v}"' for v in fields.values()))
+    flag = f"if {given!r} is it: --field {column}={given}"
+    assert flag in refused(study, path)
+    assert [flag in str(fault) for fault in check_answers(path)] == [True]
+    done = import_answers(study, path, fields={column: given})
+    assert (done.citations, done.unused_columns) == (1, ())
+
+
+def test_a_second_misspelt_column_is_a_fault_behind_a_field_too(study, tmp_path):
+    """Saying where one column is does not hide that another is misspelt."""
+    path = put(tmp_path, "id,engine,anwser,urls,titel\n1,b,Yes.,https://a.example/,A\n")
+    assert "--field title=titel" in refused(study, path, fields={"answer": "anwser"})
+
+
+def test_a_file_without_texts_and_other_words_is_taken(study, tmp_path):
+    """Only addresses will do, and a column that is called otherwise is only named."""
+    done = import_answers(study, put(tmp_path, "id,engine,search_results,reasoning,scores\n1,b,https://a.example/,x,1\n"))  # fmt: skip
+    assert (done.citations, done.unused_columns, done.notes) == (1, ("reasoning", "scores"), ())
+
+
+def test_blank_answers_and_markers_without_an_address_are_said(study, tmp_path):
+    """An answer without a text though others have one, and a marker that nothing stands behind, are counted."""
+    rows = "1,b,Yes [9].,https://a.example/ | https://b.example/\n2,b,,https://a.example/\n"
+    said = str(import_answers(study, put(tmp_path, "id,engine,answer,urls\n" + rows)))
+    assert "1 of 2 answers have no text: row 3" in said
+    assert "1 of 2 answers have a marker without an address: row 2" in said
+
+
+def test_a_doubled_row_is_one_fault_which_names_its_file_in_a_folder(study, tmp_path):
+    """Two addresses and another text make no three faults of one row."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    row = "Why?,b,{},https://a.example/ | https://b.example/\n"
+    text = "question,engine,answer,urls\n" + "".join(map(row.format, ["Dry.", "Dry.", "Wet."]))
+    put(folder, text, "a.csv")
+    put(folder, "question,engine,answer\nWho?,c,Me.\n", "b.csv")
+    put(folder, "question,anwser\nWho?,Me.\n", "c.csv")
+    places = [str(fault).partition(":")[0] for fault in check_answers(folder, study=study)]
+    assert places == [
+        "a.csv, row 3", "a.csv, row 4, column answer", "b.csv, row 2, column question",
+        "c.csv, row 1, column anwser",
+    ]  # fmt: skip

@@ -77,6 +77,7 @@ def test_chance_picks_from_each_system_and_the_seed_repeats_it(tmp_path):
     """Every system has its own draw of the size asked for; the same seed draws the same."""
     one, two = (scored_study(tmp_path / name) for name in "ab")
     draw_sheet(one, tmp_path / "sheet.csv", per_system=3)
+    (tmp_path / "again").mkdir()
     draw_sheet(two, tmp_path / "again" / "sheet.csv", per_system=3)
     drawn = one.load("drawn")
     assert drawn.equals(two.load("drawn"))

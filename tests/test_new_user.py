@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import fakejudge
@@ -64,7 +65,13 @@ def test_five_commands_lead_to_a_row_of_the_leaderboard(run):
         assert run("collect", "mine") == "tiny: 3 ok\n"
         said = run("fetch", "mine", "--pages", SAMPLE / "snapshots.warc.gz")
         assert said.startswith("3 pages taken from")
-        assert said.endswith("0 of 3 cited are missing\n")
+        assert said.splitlines()[0].endswith("0 of 3 cited are missing")
+        assert said.splitlines()[1] == "next: sourcebench extract mine, or make paper STUDY=mine"
+        left = "3 of 3 fetched pages are not read: run sourcebench extract mine"
+        for stage in ("judge", "verify"):
+            done = CliRunner().invoke(main, [stage, "mine"])
+            assert (done.exit_code, left in done.output) == (1, True)
+            assert left in run(stage, "mine", "--dry-run")
         run("paper", "mine", ROOT / "notebooks" / "04-leaderboard.ipynb")
         assert all("authorization" not in asked.headers for asked in server.asked[:3])
     study = Study("mine")
@@ -151,3 +158,19 @@ def test_a_raw_reply_of_no_known_shape_needs_its_engine(run):
     assert "--engine" in CliRunner().invoke(main, words).output
     assert "engines are openai" in CliRunner().invoke(main, [*words, "--engine", "bing"]).output
     assert run(*words, "--engine", "tavily").startswith("mine: 1 answers, 0 citations; 0 answers without a source, 0 empty, 1 failed")  # fmt: skip
+
+
+def test_failures_have_their_reason_and_end_with_an_error(run, tmp_path):
+    """An endpoint that answers nothing, and pages that never come, are said with what to look at."""
+    with serving(answers_and_judges) as server:
+        run("new", "mine", "--endpoint", server.url, "--model", "tiny", "--queries", "q.csv")
+    settings = tmp_path / "mine" / "study.toml"  # now nobody listens there
+    settings.write_text(settings.read_text("utf-8").replace("runs = 1", "runs = 1\nretries = 0"), "utf-8")  # fmt: skip
+    done = CliRunner().invoke(main, ["collect", "mine"])
+    assert done.exit_code == 1
+    assert re.search(r"tiny: 3 failed \(.*could not connect.*\)", done.output), done.output
+    assert "no answer came back from tiny" in done.output
+    assert "3 x answers: " in run("status", "mine")
+    assert "no answer cites a page yet: run" in CliRunner().invoke(main, ["judge", "mine"]).output
+    said = run("run", "mine")
+    assert "collect: 3 failed; no answer came back: see `sourcebench status mine`" in said

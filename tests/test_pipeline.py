@@ -4,7 +4,7 @@ import threading
 
 from studies import tiny_study
 
-from sourcebench.pipeline import alone, prepare
+from sourcebench.pipeline import ROOT, _notebooks, alone, prepare
 
 
 def test_a_second_build_waits_for_the_first(tmp_path):
@@ -36,3 +36,11 @@ def test_an_offline_run_does_not_stand_for_one_with_a_network(tmp_path):
     assert said[-1] == f"stages of {study.folder} are up to date"
     prepare(study.folder, build, say=said.append)
     assert said[-1].startswith("measure: ")
+
+
+def test_a_notebook_goes_by_its_name():
+    """With or without folder and ending, it is the same one; without any, all are taken."""
+    path = ROOT / "notebooks" / "03-judge-alignment.ipynb"
+    names = ("03-judge-alignment", "03-judge-alignment.ipynb", "notebooks/03-judge-alignment.ipynb")
+    assert [_notebooks([name])[0].resolve() for name in (*names, path)] == [path] * 4
+    assert _notebooks([]) == sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -84,8 +84,8 @@ def test_own_queries_are_numbered_and_named(tmp_path):
     [
         ("id,category\n1,factual\n", "row 1, column text: missing; add a column text (or query, or question)"),
         ("text,category\n,factual\n", "row 2, column text: empty; write the question"),
-        ("text\nWhy?\n", "row 2, column category: must be one of shopping, reasoning, factual, argumentative, social, found nothing; or name one for the whole file"),
-        ("text,category\nWhy?,fun\n", "row 2, column category: must be one of shopping, reasoning, factual, argumentative, social, found 'fun'; or name one for the whole file"),
+        ("text\nWhy?\n", "row 2, column category: must be one of shopping, reasoning, factual, argumentative, social, found nothing; or name one for the whole file (--category, any word)"),
+        ("text,category\nWhy?,fun\n", "row 2, column category: must be one of shopping, reasoning, factual, argumentative, social, found 'fun'; or name one for the whole file (--category, any word)"),
         ("id,text,category\n1,A?,social\n1,B?,social\n", "row 3, column query_id: repeats row 2: '1'; remove one of the two"),
         ("text,category\nA?,social\na? ,social\n", "row 3, column text: repeats row 2: 'a?'; remove one of the two"),
         ("text,query,category\nA?,B?,social\n", "row 1, column query: stands for the same as text; keep one of the two"),
@@ -98,3 +98,16 @@ def test_faults_of_own_queries_are_named(tmp_path, text, message):
     with pytest.raises(StudyError) as caught:
         read_queries(path)
     assert str(caught.value) == f"{path}: {message}"
+
+
+def test_any_word_may_be_the_category_of_a_file(tmp_path):
+    """As for an import; the error without it names the option, and a misspelt column is a fault."""
+    path = tmp_path / "q.csv"
+    path.write_text("text,category\nWhy?,odd\nWho?,social\nWhen?,\n", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"row 2, column category.*--category, any word"):
+        read_queries(path)
+    rows = read_queries(path, category="general")
+    assert [row["category"] for row in rows] == ["general", "social", "general"]
+    path.write_text("text,catgory\nWhy?,social\n", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"column catgory: not used.*rename it to category"):
+        read_queries(path, category="general")

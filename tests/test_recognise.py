@@ -176,8 +176,8 @@ def test_raw_replies_that_can_not_be_read_are_named(study, tmp_path):
     (folder / "q1.json").write_text('{"hello": 1}', encoding="utf-8")
     (folder / "q2.json.gz").write_bytes(b"\x1f\x8bdamaged")
     assert [str(fault) for fault in check_answers(folder)] == [
-        "row 1, column raw: not a reply of a known engine; name the engine (--engine)",
-        "row 2: q2.json.gz: too large, or damaged",
+        "q1.json, column raw: not a reply of a known engine; name the engine (--engine)",
+        "q2.json.gz: too large, or damaged",
     ]
 
 

@@ -125,7 +125,21 @@ def test_what_can_not_be_imported(make_study, tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             import_pages(study, source, mapping)
+    with pytest.raises(ValueError, match=r"nothing here fits a cited page\Z"):
+        import_pages(study, folder / "x.html")  # any file but a folder is taken for a WARC
     assert not study.has("fetches")
+
+
+def test_a_study_that_takes_no_pages(make_study, tmp_path):
+    """One that cites nothing yet, and one that is released, are said before the file is looked at."""
+    study = make_study("https://example.org/1")
+    study.path("citations").unlink()
+    with pytest.raises(ValueError, match="this study cites no page yet"):
+        import_pages(study, tmp_path / "none.warc.gz")
+    (study.folder / "datapackage.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match="this study is released") as caught:
+        import_pages(Study(study.folder), tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def write_warc(path, records):

@@ -3,7 +3,7 @@
 import pytest
 
 from sourcebench.records import Author, Dated, Packet
-from sourcebench.status import show, status
+from sourcebench.status import left_to_read, show, status
 from sourcebench.study import Study
 from sourcebench.urls import page_id
 
@@ -113,3 +113,19 @@ def test_an_unknown_source_is_an_error(study):
     """An address that nobody cites is named."""
     with pytest.raises(ValueError, match=r"nothing is known of https://other\.example/"):
         show(study, "https://other.example/")
+
+
+def test_what_is_left_to_read_is_said_with_its_command(study):
+    """Pages not fetched, not read, read from an older copy, and none that came: each has its line."""
+    said, command = left_to_read(study)
+    assert (said, command) == ("", "")
+    fetches = study.load("fetches")
+    study.save("fetches", fetches.assign(fetched_at="2026-06-02T00:00:00Z"))
+    said, command = left_to_read(study)
+    assert said == "1 of 1 fetched pages are not read"
+    assert command == f"sourcebench extract {study.folder}, or make paper STUDY={study.folder}"
+    study.path("packets").unlink()
+    study.save("fetches", fetches[fetches["outcome"] == "gone"])
+    assert left_to_read(study)[0] == "1 of 2 cited pages are not fetched"
+    study.save("fetches", fetches.assign(outcome="gone"))
+    assert left_to_read(study) == ("no page came back", f"sourcebench status {study.folder}, which says why")  # fmt: skip

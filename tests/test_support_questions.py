@@ -8,7 +8,7 @@ from fakejudge import FakeJudge, answer
 from supportstudy import support_study
 
 from sourcebench.cli import main
-from sourcebench.study import StudyError
+from sourcebench.study import Study, StudyError
 from sourcebench.support.questions import Document, add_questions
 from sourcebench.support.reading import read_questions
 
@@ -69,8 +69,13 @@ def test_what_can_t_be_is_refused(made, tmp_path):
     _, study = made
     with pytest.raises(StudyError, match="'rules' is no language model"):
         add_questions(study, [Document("a", TEXT)], model="rules")
-    with pytest.raises(StudyError, match="category must be one of shopping"):
-        add_questions(study, [Document("a", TEXT)], category="odd")
+    with pytest.raises(StudyError, match="category must be a word"):
+        add_questions(study, [Document("a", TEXT)], category=" ")
+    settings = study.folder / "study.toml"
+    jury = '\n[judges.panel]\ntype = "jury"\nof = ["rules", "other"]\n'
+    settings.write_text(settings.read_text("utf-8") + jury, encoding="utf-8")
+    with pytest.raises(StudyError, match=r"'panel' is no language model.*--model \("):
+        add_questions(Study(study.folder), [Document("a", TEXT)], model="panel")
     with pytest.raises(StudyError, match="count 1 to 20"):
         add_questions(study, [Document("a", TEXT)], count=0)
 

@@ -8,6 +8,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "findings": ["Finding", "findings_html", "findings_markdown", "findings_text"],
         "published": ["audit_published"],
         "sprite": ["reconstruct_scores", "synthetic_paper_study_scores"],
-        "table": ["audit_table", "read_leaderboard", "run_audit"],
+        "table": ["audit_file", "audit_table", "read_leaderboard", "run_audit"],
     },
 )

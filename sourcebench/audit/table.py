@@ -16,7 +16,14 @@ import pandas as pd
 from sourcebench.audit.consistency import check_range, check_ranks
 from sourcebench.audit.copies import ALPHA, check_copied_rows, check_repeated_cells
 from sourcebench.audit.counts import check_common_n, check_means
-from sourcebench.audit.findings import Finding, by_weight, cleaned, findings_text
+from sourcebench.audit.findings import (
+    MOST_CELLS,
+    Finding,
+    by_weight,
+    cell_name,
+    cleaned,
+    findings_text,
+)
 from sourcebench.audit.formulas import check_formula
 from sourcebench.audit.grim import BLANK, read_printed
 from sourcebench.audit.rates import check_percentages
@@ -300,8 +307,8 @@ def _check_numbers(
             raise ValueError(f"{path}, line {line}, field {name!r}: {error}")
 
 
-def run_audit(path: str | Path) -> str:
-    """Audit a leaderboard file and return the report as text.
+def audit_file(path: str | Path) -> tuple[list[Finding], str]:
+    """Audit a leaderboard file; return the findings, and the report as text.
 
     A table with the eight metrics of SourceBench is audited with their weights. In any other, all
     numeric columns are taken for metrics on one scale, and a weighted column is not recomputed.
@@ -322,12 +329,31 @@ def run_audit(path: str | Path) -> str:
         list(CODES) if ours else [c for c in frame if c not in _NAMES and _is_numeric(frame[c])]
     )
     try:
+        _check_scores(frame, metrics)
         findings = audit_table(
             frame, metrics=metrics, scale=SCALE if ours else None, table=Path(path).stem
         )
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return findings_text(findings, f"Audit of {Path(path).name}") + "\n" + _scope(frame, metrics)
+    text = findings_text(findings, f"Audit of {Path(path).name}")
+    return findings, text + "\n" + _scope(frame, metrics)
+
+
+def run_audit(path: str | Path) -> str:
+    """Audit a leaderboard file and return the report as text; see `audit_file`."""
+    return audit_file(path)[1]
+
+
+def _check_scores(frame: pd.DataFrame, metrics: Sequence[str]) -> None:
+    """Refuse a table in which nothing could be wrong: none of the columns that an audit is about."""
+    columns = ", ".join(map(cleaned, frame.columns))
+    if not {*CODES, AVERAGE, WEIGHTED} & set(frame.columns):
+        raise ValueError(
+            f"no column with a metric ({', '.join(CODES)}), {AVERAGE} or {WEIGHTED}; its columns "
+            f"are {columns}. Name the columns so"
+        )
+    if not metrics or all(cell in BLANK for name in metrics for cell in frame[name]):
+        raise ValueError(f"no metric column with a score; its columns are {columns}")
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -356,6 +382,13 @@ def _scope(frame: pd.DataFrame, metrics: Sequence[str]) -> str:
         for column, what in wanted.items()
         if column not in frame
     ]
+    named = [column for column in frame if column in wanted or column in metrics]
+    cells = [(row, c) for c in named for row, cell in frame[c].items() if cell in BLANK]
+    lines += [
+        f"Not checked: {cell_name('', row, c)}: the cell is empty." for row, c in cells[:MOST_CELLS]
+    ]
+    if len(cells) > MOST_CELLS:
+        lines.append(f"Not checked: {len(cells) - MOST_CELLS} more cells that are empty.")
     if WEIGHTED in frame and set(metrics) != set(CODES):
         lines.append("Not checked: the weighted score, since the weights are unknown.")
     others = [column for column in frame if column not in _NAMES and column not in metrics]

@@ -6,13 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from sourcebench.collect.listing import addresses, listed_sources, says_places, whole_number
+from sourcebench.collect.listing import (
+    REPEATED,
+    addresses,
+    listed_sources,
+    says_places,
+    whole_number,
+)
 from sourcebench.collect.replies import Answer, Citation, Reply
-from sourcebench.collect.rowfile import Fault, Row, read_rows
+from sourcebench.collect.rowfile import Fault, Row, near_columns, read_rows
 from sourcebench.engines.addresses import cited_url, source_key
 from sourcebench.engines.mentions import Source, cited, obj, written
 from sourcebench.intext import cited_in_text, glued_markers
@@ -46,6 +51,7 @@ _ERROR = re.compile(
     r"too many requests|rate limit|exception\b|traceback\b|time(?:d )?out\b|no response\b)",
     re.IGNORECASE,
 )
+_DANGLING = "marker without an entry"
 _REFUSAL = re.compile(r"copyright|recit|safety|blocked|refus|policy", re.IGNORECASE)
 
 
@@ -74,7 +80,8 @@ class Rules:
 class AnswerFile:
     """The answers of a file, with the first row of each; faults, notes, and unused columns.
 
-    `glued` holds, by row, digits after words that may be markers of citations.
+    `glued` holds, by row, digits after words that may be markers of citations; `files`, in a folder,
+    the file of each answer.
     """
 
     answers: list[Answer] = field(default_factory=list)
@@ -83,6 +90,17 @@ class AnswerFile:
     notes: list[str] = field(default_factory=list)
     glued: dict[int, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
+    files: list[str] = field(default_factory=list)
+
+    def where(self, place: int) -> str:
+        """Return the file, in a folder, and the row of an answer, given by its place in `answers`."""
+        row = f"row {self.rows[place]}" if self.rows[place] else ""
+        return ", ".join(filter(None, (*self.files[place : place + 1], row)))
+
+    def fault(self, place: int, column: str, message: str) -> None:
+        """Note what is wrong with an answer, given by its place in `answers`."""
+        file = self.files[place] if self.files else ""
+        self.faults.append(Fault(self.rows[place], column, message, file))
 
 
 def read_answers(
@@ -117,7 +135,7 @@ def read_answers(
     found = AnswerFile()
     file = read_rows(Path(path), COLUMNS, found.faults)
     found.unused = file.unused
-    _note_missing(set(file.names), system, found)
+    note_columns(set(file.names), system, found)
     if not any(fault.row == 1 and fault.column for fault in found.faults):
         collect_rows(file.rows, found, system=system, rules=rules)
         _note_no_addresses(set(file.names), found)
@@ -135,20 +153,19 @@ def _note_no_addresses(names: set[str], found: AnswerFile) -> None:
         found.faults.append(Fault(1, "urls", message))
 
 
-def _alike(names: Sequence[str], unused: Sequence[str]) -> str:
-    """Say which unused column may be meant, where one is called nearly so."""
-    aliases = {alias: name for name in names for alias in COLUMNS[name]}
-    for given in unused:
-        close = get_close_matches(
-            re.sub(r"[\s-]+", "_", given.strip().casefold()), aliases, 1, 0.75
-        )
-        if close:
-            return f" (if {given!r} is it: --field {aliases[close[0]]}={given})"
-    return ""
+def misspelt(given: str, ours: str, file: str = "") -> Fault:
+    """Return the fault of an unused column that may be one of ours."""
+    message = (
+        f"not used, and there is no column {ours} (if {given!r} is it: --field {ours}={given}; "
+        "if not, rename or remove it)"
+    )
+    return Fault(1, given, message, file)
 
 
-def _note_missing(names: set[str], system: str | None, found: AnswerFile) -> None:
-    """Note columns that are missing, and which unused one may be meant."""
+def note_columns(names: set[str], system: str | None, found: AnswerFile) -> None:
+    """Note columns that are missing, and unused ones whose name is nearly that of one we know."""
+    there = names | {"system"} if system is not None else names
+    near = near_columns(found.unused, there, COLUMNS)
     needed = (
         (("system",), "add a column system (or engine), or name it with --system"),
         (
@@ -160,10 +177,15 @@ def _note_missing(names: set[str], system: str | None, found: AnswerFile) -> Non
             "add a column answer, or urls, or both, or say where they are: --field answer=...",
         ),
     )
-    for columns, advice in needed[system is not None :]:
-        if not names.intersection(columns):
-            message = f"missing; {advice}{_alike(columns, found.unused)}"
+    said = set()
+    for columns, advice in needed:
+        if not there.intersection(columns):
+            meant = [(given, ours) for given, ours in near if ours in columns]
+            said.update(given for given, _ in meant)
+            alike = f" ({'; '.join(f'if {g!r} is it: --field {o}={g}' for g, o in meant)})"
+            message = f"missing; {advice}{alike if meant else ''}"
             found.faults.append(Fault(1, columns[0], message))
+    found.faults += [misspelt(given, ours) for given, ours in near if given not in said]
 
 
 def collect_rows(
@@ -204,11 +226,25 @@ def collect_rows(
     for (name, _, run), group in groups.items():
         before = len(found.faults)
         answer = _answer(name, run, group, rules, found)
+        found.faults[before:] = _one_a_repeat(found.faults[before:])
         if len(found.faults) == before:
             found.answers.append(answer)
             found.rows.append(group[0].number)
     _take_errors_for_errors(found)
     _note_glued(found)
+
+
+def _one_a_repeat(faults: Sequence[Fault]) -> list[Fault]:
+    """Return faults without further ones of a row that repeats another."""
+    kept: list[Fault] = []
+    repeats: set[int] = set()
+    for fault in faults:
+        again = REPEATED in fault.message
+        if not again or fault.row not in repeats:
+            kept.append(fault)
+        if again:
+            repeats.add(fault.row)
+    return kept
 
 
 def _take_errors_for_errors(found: AnswerFile) -> None:
@@ -238,6 +274,27 @@ def _note_glued(found: AnswerFile) -> None:
         more = len(found.glued) - len(shown)
         said = "; ".join(shown) + (f"; and {more} more rows" if more else "")
         found.notes.append(f"digits after words may be markers (--glued-markers): {said}")
+
+
+def lost_notes(found: AnswerFile) -> list[str]:
+    """Say which answers have no text though others have, and which name a source that is not there."""
+    replies = [answer.reply for answer in found.answers]
+    blank = [
+        place
+        for place, reply in enumerate(replies)
+        if not reply.text and reply.outcome in ("ok", "no_citations", "empty")
+    ]
+    loose = [place for place, reply in enumerate(replies) if _DANGLING in (reply.reason or "")]
+    notes = []
+    for places, what in (
+        (blank if any(reply.text for reply in replies) else [], "no text"),
+        (loose, "a marker without an address"),
+    ):
+        if places:
+            shown = "; ".join(found.where(place) for place in places[:5])
+            more = f"; and {len(places) - 5} more" if len(places) > 5 else ""
+            notes.append(f"{len(places)} of {len(replies)} answers have {what}: {shown}{more}")
+    return notes
 
 
 def _answer(system: str, run: int, group: Sequence[Row], rules: Rules, found: AnswerFile) -> Answer:
@@ -299,7 +356,9 @@ def _same(group: Sequence[Row], column: str, faults: list[Fault]) -> str:
     for row in group:
         given = row.text(column)
         if given and value and given != value:
-            message = f"differs from row {where}, which is the same system, query and run; number repetitions in a column run (--keep-broken does)"
+            message = (
+                f"differs from row {where}, which is the same system, query and run; {REPEATED}"
+            )
             faults.append(Fault(row.number, column, message))
         elif given and not value:
             value, where = given, row.number
@@ -383,7 +442,7 @@ def _mentions(
         for hit in glued_markers(text, len(listed)):
             chosen = (listed[number - 1] for number in hit.numbers)
             mentions += [Source(s.url, s.title, None, hit.start, hit.end) for s in chosen]
-    aside = [f"marker without an entry: {', '.join(says.dangling)}"] if says.dangling else []
+    aside = [f"{_DANGLING}: {', '.join(says.dangling)}"] if says.dangling else []
     known = {_key(source) for source in listed}
     if known and not only_found:
         mentions = [mention for mention in mentions if _key(mention) in known]

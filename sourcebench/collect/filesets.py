@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sourcebench.collect.answerfile import COLUMNS, AnswerFile, Rules, read_answers
-from sourcebench.collect.rowfile import Fault, Row, read_rows
+from sourcebench.collect.answerfile import COLUMNS, AnswerFile, Rules, misspelt, read_answers
+from sourcebench.collect.rowfile import Fault, Row, near_columns, read_rows
 from sourcebench.study import StudyError
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
@@ -47,7 +47,7 @@ def read_fileset(folder: Path, *, system: str | None, rules: Rules) -> AnswerFil
         found.faults.append(Fault(1, "system", message))
     for path in answered:
         _add(found, path, read_answers(path, system=system or path.stem, rules=rules))
-    _complete(found, _questions(asked, found.notes))
+    _complete(found, _questions(asked, found))
     aside = sorted({p.name for p in folder.iterdir() if p.name[0] != "."} - {p.name for p in answered + asked})  # fmt: skip
     if aside:
         found.notes.append(f"left aside: {', '.join(aside)}")
@@ -85,18 +85,23 @@ def _add(found: AnswerFile, path: Path, more: AnswerFile) -> None:
     """Add the answers of a file to those of the folder."""
     found.answers += more.answers
     found.rows += more.rows
-    found.faults += [replace(f, message=f"{f.message} [{path.name}]") for f in more.faults]
+    found.files += [path.name] * len(more.answers)
+    found.faults += [replace(fault, file=path.name) for fault in more.faults]
     found.notes += [f"{path.name}: {note}" for note in more.notes]
     found.unused = tuple(dict.fromkeys((*found.unused, *more.unused)))
 
 
-def _questions(paths: list[Path], notes: list[str]) -> dict[str, Row]:
+def _questions(paths: list[Path], found: AnswerFile) -> dict[str, Row]:
     """Return the rows of lists of questions by the question's text."""
     rows = {}
     for path in paths:
         file = read_rows(path, COLUMNS, [])
         rows |= {_plain(row.text("question")): row for row in file.rows}
-        notes.append(f"{path.name}: {len(file.rows)} questions, for what they say of those asked")
+        near = near_columns(file.unused, file.names, COLUMNS)
+        found.faults += [misspelt(g, ours, path.name) for g, ours in near if ours in _SAYS]
+        found.notes.append(
+            f"{path.name}: {len(file.rows)} questions, for what they say of those asked"
+        )
     return rows
 
 

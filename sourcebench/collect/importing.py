@@ -8,8 +8,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sourcebench.collect.answerfile import AnswerFile, Rules
+from sourcebench.collect.answerfile import AnswerFile, Rules, lost_notes
 from sourcebench.collect.answers import store_answers, store_judgments
+from sourcebench.collect.queries import check_category
 from sourcebench.collect.recognise import read_any
 from sourcebench.collect.replies import Answer
 from sourcebench.collect.rowfile import Fault, refuse
@@ -81,7 +82,7 @@ def check_answers(
     if study is not None:
         _resolve(study, found, unknown_queries, category, rules or Rules())
         _note_present(study, found)
-    return sorted(found.faults, key=lambda fault: fault.row)
+    return sorted(found.faults, key=lambda fault: fault.place)
 
 
 def import_answers(
@@ -143,7 +144,7 @@ def import_answers(
     if not found.answers:
         raise StudyError(f"{path}: no answer in this file")
     store_answers(study, found.answers, new)
-    notes = found.notes + _store_verdicts(study, read.judgments)
+    notes = found.notes + lost_notes(found) + _store_verdicts(study, read.judgments)
     return summary(found.answers, new, found.unused, notes)
 
 
@@ -189,24 +190,23 @@ def _resolve(
     study: Study, found: AnswerFile, unknown: str, category: str | None, rules: Rules
 ) -> list[dict[str, Any]]:
     """Give every answer the id of its query, note those that have none, return the new queries."""
-    _check_category(category)
+    check_category(category)
     queries = study.load("queries")
     known = dict(zip(queries["query_id"], queries["text"], strict=True))
     by_text = {_plain(text): query_id for query_id, text in known.items()}
     new: dict[str, dict[str, Any]] = {}
     moved: set[int] = set()
     for place, answer in enumerate(found.answers):
-        row = found.rows[place]
-        query_id = _query_of(row, answer, known, by_text, rules, found.faults)
+        query_id = _query_of(place, answer, known, by_text, rules, found)
         if query_id is None and unknown == "add":
             query_id = answer.query_id
             if not query_id or query_id in known:
                 query_id = _free_id(known)
-            new[query_id] = _new_query(row, replace(answer, query_id=query_id), category, found)
+            new[query_id] = _new_query(place, replace(answer, query_id=query_id), category, found)
             known[query_id] = answer.question
             by_text[_plain(answer.question)] = query_id
         elif query_id is None:
-            found.faults.append(_unknown(row, answer, list(known)))
+            _note_unknown(place, answer, list(known), found)
             continue
         if query_id != answer.query_id:
             moved.add(place)
@@ -215,19 +215,13 @@ def _resolve(
     return list(new.values())
 
 
-def _check_category(category: str | None) -> None:
-    """Refuse a category that no table could show."""
-    if category is not None and (not category.strip() or not category.isprintable()):
-        raise ValueError(f"--category {category!r}: must be a word, such as {CATEGORIES[2]}")
-
-
 def _query_of(
-    row: int,
+    place: int,
     answer: Answer,
     known: Mapping[str, str],
     by_text: Mapping[str, str],
     rules: Rules,
-    faults,
+    found: AnswerFile,
 ) -> str | None:
     """Return the query of the study that an answer belongs to, if it is one of them.
 
@@ -245,7 +239,7 @@ def _query_of(
         f"{answer.question[:60]!r} is not query {query_id!r} of the study, which is "
         f"{known[query_id][:60]!r}; correct the id or the question (--keep-broken goes by the question)"
     )
-    faults.append(Fault(row, "question", message))
+    found.fault(place, "question", message)
     return query_id
 
 
@@ -259,13 +253,13 @@ def _tell_runs_apart(found: AnswerFile, moved: set[int], rules: Rules) -> None:
             while (answer.system, answer.query_id, run) in first:
                 run += 1
             found.answers[place] = replace(answer, run=run)
-        row = first.setdefault((answer.system, answer.query_id, run), found.rows[place])
-        if row != found.rows[place] and not keep:
+        other = first.setdefault((answer.system, answer.query_id, run), place)
+        if other != place and not keep:
             message = (
-                f"asks what row {row} asks, of the same system; number repetitions in a column run "
+                f"asks what {found.where(other)} asks, of the same system; number repetitions in a column run "
                 "(--keep-broken does)"
             )
-            found.faults.append(Fault(found.rows[place], "question", message))
+            found.fault(place, "question", message)
 
 
 def _free_id(known: Mapping[str, str]) -> str:
@@ -279,24 +273,27 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _unknown(row: int, answer: Answer, known: Sequence[str]) -> Fault:
+def _note_unknown(place: int, answer: Answer, known: Sequence[str], found: AnswerFile) -> None:
     """Say that a query is not in the study, and which are."""
     column = "query_id" if answer.query_id else "question"
     shown = ", ".join(known[:8]) + (f" ... ({len(known)} in all)" if len(known) > 8 else "")
     named = answer.query_id or answer.question[:60]
-    return Fault(row, column, f"no query {named!r} in the study; known are {shown or 'none'}; correct it, or add unknown queries (--add-queries)")  # fmt: skip
+    message = f"no query {named!r} in the study; known are {shown or 'none'}; correct it, or add unknown queries (--add-queries)"
+    found.fault(place, column, message)
 
 
-def _new_query(row: int, answer: Answer, category: str | None, found: AnswerFile) -> dict[str, Any]:
+def _new_query(
+    place: int, answer: Answer, category: str | None, found: AnswerFile
+) -> dict[str, Any]:
     """Return the row of a query to add."""
     if not answer.question:
         message = f"query {answer.query_id!r} is new and has no text; fill in the question"
-        found.faults.append(Fault(row, "question", message))
+        found.fault(place, "question", message)
     kind = answer.category if answer.category in CATEGORIES else category
     if not kind:
         has = f"has category {answer.category!r}" if answer.category else "has no category"
         message = f"query {answer.query_id!r} is new and {has}; fill in one of {', '.join(CATEGORIES)}, or name one for the whole file (--category)"
-        found.faults.append(Fault(row, "category", message))
+        found.fault(place, "category", message)
     return {
         "query_id": answer.query_id,
         "text": answer.question,
@@ -310,7 +307,7 @@ def _note_present(study: Study, found: AnswerFile) -> None:
     """Note answers that the study has already."""
     stored = study.load("answers")
     there = set(zip(stored["system"], stored["query_id"], stored["run"], strict=True))
-    for row, answer in zip(found.rows, found.answers, strict=True):
+    for place, answer in enumerate(found.answers):
         if (answer.system, answer.query_id, answer.run) in there:
             message = f"the study has an answer of {answer.system!r} to query {answer.query_id!r}, run {answer.run}, already; replace it (--replace), or give the next run number"
-            found.faults.append(Fault(row, "", message))
+            found.fault(place, "", message)

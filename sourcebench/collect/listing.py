@@ -16,6 +16,9 @@ from sourcebench.engines.mentions import Source, whole
 _SEPARATOR = re.compile(r"\s+\|\s+|\s*\|\s*(?=https?://)|[\r\n]+")
 _QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 _BEGINS = re.compile(r"https?://", re.IGNORECASE)
+REPEATED = (
+    "number repetitions in a column run (--keep-broken does)"  # ends every fault of a repeated row
+)
 _LISTED = re.compile(r"[,;]\s*https?://")
 
 
@@ -57,8 +60,10 @@ def _note_repeat(row: Row, pairs, rank, seen: dict[Any, int], faults: list[Fault
     for key in keys or [None]:
         if key in seen and seen[key] != row.number:
             what = f"rank {key} again" if rank else "the same citation again" if key else "again"
-            message = f"repeats row {seen[key]} ({what}); remove one of the two, or number repetitions in a column run (--keep-broken does)"
+            message = f"repeats row {seen[key]} ({what}); remove one of the two, or {REPEATED}"
             faults.append(Fault(row.number, "rank" if rank else "", message))
+            break  # the row is the fault, not each of its addresses
+    for key in keys or [None]:
         seen.setdefault(key, row.number)
 
 

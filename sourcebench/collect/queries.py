@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sourcebench.collect.rowfile import Fault, Row, read_rows, refuse
+from sourcebench.collect.rowfile import Fault, Row, near_columns, read_rows, refuse
 from sourcebench.pinned import Pinned, pinned_file
 from sourcebench.schema import CATEGORIES
 from sourcebench.study import StudyError
@@ -60,18 +60,22 @@ def read_queries(path: str | Path, *, category: str | None = None) -> list[dict[
         CSV, JSON lines or a JSON list; `COLUMNS` lists the columns and their other names. Without
         ids, queries are numbered. A category may be one of ours, or a data set of the paper.
     category
-        Category of queries without one.
+        Category of queries without one of `sourcebench.schema.CATEGORIES`; any word.
 
     Raises
     ------
     StudyError
         Names the file, the row, the column and what to do, for the first fault.
     """
+    check_category(category)
     path = Path(path)
     faults: list[Fault] = []
     file = read_rows(path, COLUMNS, faults)
     if "text" not in file.names:
         faults.append(Fault(1, "text", "missing; add a column text (or query, or question)"))
+    for given, ours in near_columns(file.unused, file.names, COLUMNS):
+        message = f"not used, and there is no column {ours}; rename it to {ours} if it is that, else remove it"
+        faults.append(Fault(1, given, message))
     refuse(path, faults)
     rows = [_query(row, number, category, faults) for number, row in enumerate(file.rows, start=1)]
     _note_repeats(file.rows, rows, faults)
@@ -81,20 +85,26 @@ def read_queries(path: str | Path, *, category: str | None = None) -> list[dict[
     return rows
 
 
+def check_category(category: str | None) -> None:
+    """Refuse a category that no table could show."""
+    if category is not None and (not category.strip() or not category.isprintable()):
+        raise StudyError(f"--category {category!r}: must be a word, such as {CATEGORIES[2]}")
+
+
 def _query(row: Row, number: int, category: str | None, faults: list[Fault]) -> dict[str, Any]:
     """Return one query as a row of the table."""
     given = row.text("category")
-    known, dataset = DATASETS.get(given.casefold(), (given.casefold() or category, None))
+    known, dataset = DATASETS.get(given.casefold(), (given.casefold(), None))
     if not row.text("text"):
         faults.append(Fault(row.number, "text", "empty; write the question"))
-    if known not in CATEGORIES:
+    if known not in CATEGORIES and category is None:
         found = f"found {given!r}" if given else "found nothing"
-        message = f"must be one of {', '.join(CATEGORIES)}, {found}; or name one for the whole file"
+        message = f"must be one of {', '.join(CATEGORIES)}, {found}; or name one for the whole file (--category, any word)"
         faults.append(Fault(row.number, "category", message))
     return {
         "query_id": row.text("query_id") or f"q{number:03d}",
         "text": row.text("text"),
-        "category": known,
+        "category": known if known in CATEGORIES else category,
         "dataset": row.text("dataset") or dataset,
         "gold_answer": row.text("gold_answer") or None,
     }

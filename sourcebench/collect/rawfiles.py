@@ -30,11 +30,11 @@ def raw_rows(folder: Path, faults: list[Fault], known: frozenset[str] = frozense
         Ids of queries, for names that end in a number.
     """
     rows = []
-    paths = sorted(p for p in folder.iterdir() if _kind(p) in KINDS and not p.name.startswith("."))
+    paths = raw_files(folder)
     for number, path in enumerate(paths, start=1):
         data = _read(path)
         if data is None:
-            faults.append(Fault(number, "", f"{path.name}: too large, or damaged"))
+            faults.append(Fault(number, "", "too large, or damaged"))
             continue
         query_id, run = _query_and_run(path.name.removesuffix(".gz"), known)
         values = {"query_id": query_id, "run": run, "raw": data.decode("utf-8", "replace")}
@@ -42,6 +42,11 @@ def raw_rows(folder: Path, faults: list[Fault], known: frozenset[str] = frozense
     if not paths:
         faults.append(Fault(1, "", f"no raw replies here; files end in {', '.join(KINDS)}"))
     return rows
+
+
+def raw_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that may be raw replies, in the order of their names."""
+    return sorted(p for p in folder.iterdir() if _kind(p) in KINDS and not p.name.startswith("."))
 
 
 def _kind(path: Path) -> str:

@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,25 @@ Columns = Mapping[str, Sequence[str]]  # our name of a column -> names it may ha
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one row of a file, and what to do about it; row 1 is the header."""
+    """What is wrong with one row of a file, and what to do about it; row 1 is the header.
+
+    In a folder, `file` names the file; row 0 is a file that is one reply as a whole.
+    """
 
     row: int
     column: str
     message: str
+    file: str = ""
 
     def __str__(self) -> str:
-        where = f"row {self.row}" + (f", column {self.column}" if self.column else "")
-        return f"{where}: {self.message}"
+        row = f"row {self.row}" if self.row else ""
+        column = f"column {self.column}" if self.column else ""
+        return f"{', '.join(filter(None, (self.file, row, column)))}: {self.message}"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return what faults are ordered by: the file, and the row in it."""
+        return self.file, self.row
 
 
 @dataclass(frozen=True)
@@ -94,9 +105,48 @@ def read_records(path: Path, faults: list[Fault]) -> tuple[list[Row], list[str]]
 def refuse(path: Path, faults: Sequence[Fault]) -> None:
     """Raise for the first fault of a file, if there is one."""
     if faults:
-        first = min(faults, key=lambda fault: fault.row)
+        first = min(faults, key=lambda fault: fault.place)
         more = f" ({len(faults) - 1} more after it)" if len(faults) > 1 else ""
         raise StudyError(f"{path}: {first}{more}")
+
+
+def column_key(given: str) -> str:
+    """Return the name of a column without the differences that do not matter."""
+    return re.sub(r"[\s-]+", "_", given.strip().casefold())
+
+
+def near_columns(
+    unused: Sequence[str], there: Collection[str], columns: Columns
+) -> list[tuple[str, str]]:
+    """Return unused columns whose name is nearly that of a column which the file lacks.
+
+    Parameters
+    ----------
+    unused
+        Columns of the file that mean nothing to us.
+    there
+        Our names of the columns that the file has.
+    columns
+        As for `read_rows`.
+
+    Returns
+    -------
+    list of (str, str)
+        The file's name and ours.
+    """
+    aliases = {a: name for name, known in columns.items() if name not in there for a in known}
+    found = []
+    for given in unused:
+        key = column_key(given)
+        close = [a for a in get_close_matches(key, aliases, 3, 0.6) if _is_slip(key, a)]
+        found += [(given, aliases[close[0]])] if close else []
+    return found
+
+
+def _is_slip(given: str, name: str) -> bool:
+    """Whether a name is another one mistyped; `reasoning` is no `reason`, `scores` no `sources`."""
+    alike = SequenceMatcher(None, given, name).ratio() >= 0.8 and abs(len(given) - len(name)) < 3
+    return alike or sorted(given) == sorted(name)
 
 
 def _csv_rows(path: Path, text: str, faults: list[Fault]) -> tuple[list[Row], list[str]]:
@@ -174,7 +224,7 @@ def _column_names(
     names: dict[str, str] = {}
     unused = []
     for given in header:
-        name = ours.get(re.sub(r"[\s-]+", "_", given.strip().casefold()))
+        name = ours.get(column_key(given))
         if name is None:
             unused += [given] if given.strip() else []
         elif name in names:

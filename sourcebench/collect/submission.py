@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from sourcebench.study import Study
 
 MODES = ("endpoint", "answer_url_bundle")
+ABOUT = (
+    "submitter_name",
+    "contact_email",
+    "web_search_mode",
+    "agrees_to_reproducibility_policy",
+    "organization",
+    "model_version",
+    "model_name",
+)  # what a bundle says beside its answers; the first four are required
 PLACEHOLDER = "REPLACE_WITH_REAL_SECRET"
 _COMMON = ("submitter_name", "contact_email", "model_name", "web_search_mode")
 
@@ -200,7 +209,7 @@ def answer_url_bundle(
     Raises
     ------
     ValueError
-        Names the first field that makes the submission invalid.
+        Names every field that makes the submission invalid.
     """
     made, left_out = [], []
     for record in public_collection(study, system):
@@ -234,7 +243,7 @@ def endpoint_submission(**about: Any) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        Names the first field that makes the submission invalid.
+        Names every field that makes the submission invalid.
     """
     if "api_key" in about:
         raise ValueError("api_key: not taken here; put the key in only when you submit")
@@ -246,5 +255,5 @@ def _checked(submission: dict[str, Any]) -> dict[str, Any]:
     """Return a submission if the contract takes it."""
     faults, _ = check_submission(submission)
     if faults:
-        raise ValueError(f"submission: {faults[0]}")
+        raise ValueError(f"submission: {'; '.join(faults)}")
     return submission

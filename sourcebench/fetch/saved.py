@@ -77,11 +77,16 @@ def import_pages(
     Raises
     ------
     ValueError
-        If the source is not there or holds no cited page, or the mapping names an address that is
+        If the study is released or cites nothing, the source is not there or holds no cited page, or the mapping names an address that is
         not cited or a file that is not in the folder.
     """
     source = Path(source)
+    study.must_be_open()
     cited = cited_pages(study)
+    if not cited:
+        raise ValueError(
+            f"{study.folder}: this study cites no page yet; collect or import its answers first"
+        )
     if source.is_dir():
         files = _mapped(source, mapping, cited) or _claimed(source, cited)
         places = {key: path.relative_to(source).as_posix() for key, path in files.items()}
@@ -93,9 +98,9 @@ def import_pages(
     else:
         raise ValueError(f"{source}: no such folder or file")
     if not places:
+        say = f"; say which file holds which address in {source / _MAPPING} (columns url, file)"
         raise ValueError(
-            f"{source}: nothing here fits a cited page; for files, say which holds which address "
-            f"in {source / _MAPPING} (columns url, file)"
+            f"{source}: nothing here fits a cited page{say if source.is_dir() else ''}"
         )
     with open_fetches(study) as log:
         free = {k for k in places if log.rows.get(k, {}).get("outcome") in (None, *replace)}

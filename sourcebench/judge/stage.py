@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 from sourcebench.judge.crew import in_threads
 from sourcebench.judge.endpoint import JudgingStopped
 from sourcebench.judge.jury import add_jury, members_of
-from sourcebench.records import EXCERPT, JUDGED_PAGES, SCORED, Group, Judge, Packet, Query, Verdict
+from sourcebench.records import (
+    EXCERPT,
+    JUDGED_PAGES,
+    SCORED,
+    VERDICT_OUTCOMES,
+    Group,
+    Judge,
+    Packet,
+    Query,
+    Verdict,
+)
 from sourcebench.rubric import GROUPS
 from sourcebench.study import Study, StudyError
 
@@ -128,10 +138,14 @@ def judge_study(
 
     Raises
     ------
+    ValueError
+        If `retry` holds something that is no outcome.
     JudgingStopped
         If a judge can't go on; everything judged so far is in the table, the rest is marked
         `not_asked`, and the next run goes on from there.
     """
+    if unknown := sorted(set(retry) - set(VERDICT_OUTCOMES)):
+        raise ValueError(f"retry: {unknown[0]!r} is none of {', '.join(VERDICT_OUTCOMES)}")
     names = [study.settings.judge] if judges is None else judges
     members = [member for name in names for member in members_of(study, name)]
     made = [j for name in dict.fromkeys(members) for j in _repetitions(study, name, options)]

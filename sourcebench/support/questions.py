@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from sourcebench.schema import CATEGORIES
 from sourcebench.study import Study, StudyError
-from sourcebench.support.llm import LLMVerifier
 from sourcebench.support.stage import make_verifier
 
 DATASET = "generated"
@@ -59,7 +58,7 @@ def add_questions(
     count
         Questions a document, 1 to 20.
     category
-        Intent of the questions.
+        Intent of the questions, any word.
     model
         A name under `[judges]` of study.toml; by default its judge.
     options
@@ -75,18 +74,20 @@ def add_questions(
     StudyError
         If no language model is named, or the category or count can't be.
     """
-    if category not in CATEGORIES or not 1 <= count <= MOST:
+    if not category.strip() or not category.isprintable() or not 1 <= count <= MOST:
         raise StudyError(
-            f"category must be one of {', '.join(CATEGORIES)} and count 1 to {MOST}, "
+            f"category must be a word, such as {CATEGORIES[2]}, and count 1 to {MOST}, "
             f"found {category!r} and {count}"
         )
     name = model or study.settings.judge
-    writer = make_verifier(study, name, **options)
-    if not isinstance(writer, LLMVerifier):
+    known = study.settings.judges
+    if known.get(name, {}).get("type") != "llm":
+        models = ", ".join(other for other, table in known.items() if table.get("type") == "llm")
         raise StudyError(
-            f"{study.folder / 'study.toml'}: {name!r} is no language model; describe one under [judges] "
-            "and name it with --model"
+            f"{study.folder / 'study.toml'}: {name!r} is no language model, and can't write questions; "
+            f"name one under [judges] with --model ({models or 'none is described there yet'})"
         )
+    writer = make_verifier(study, name, **options)
     queries = study.load("queries")
     known, rows, told = {_plain(text) for text in queries["text"]}, [], []
     with writer:

@@ -70,7 +70,7 @@ def make_verifier(study: Study, name: str | None = None, **options: Any) -> Veri
     if table.get("type") not in (None, *OFFLINE):
         raise StudyError(
             f"{study.folder / 'study.toml'}: [judges.{name}] of type {table['type']!r} can't verify; "
-            "name one judge as verifier"
+            "name one judge as verifier (--verifier)"
         )
     from sourcebench.support.rules import SEMANTIC, RulesVerifier
 
