@@ -177,9 +177,9 @@ def _write_sheet(study: Study, file: Path, items: dict[tuple[str, str], str]) ->
 def _page_text(record: dict[str, Any]) -> str:
     """Return what a reader may know of a page, as it was archived."""
     dates = [
-        f"{name}: {record[key]['text']}"
+        f"{name}: {record[key]['date']}"
         for name, key in (("Published", "published"), ("Modified", "modified"))
-        if record.get(key) and record[key].get("text")
+        if record.get(key)
     ]
     head = [f"Address: {record['url']}", f"Title: {record.get('title', '')}", *dates]
     parts = ["\n".join(head), "Main text:\n" + record.get("text", "")]

@@ -53,6 +53,17 @@ class Settings:
         """Return the systems that are there to check the verifier, and are compared with no other."""
         return [name for name, table in self.systems.items() if table.get("type") == "check"]
 
+    def members(self, judge: str) -> list[str]:
+        """Return the judges behind a name: those that a jury lists, or the judge itself."""
+        return _members(self.judges, judge)
+
+
+def _members(judges: Mapping[str, Mapping[str, Any]], judge: str) -> list[str]:
+    """Return the judges behind a name in `[judges]`."""
+    table = judges.get(judge, {})
+    listed = table.get("of") if table.get("type") == "jury" else None
+    return list(listed) if isinstance(listed, list) and listed else [judge]
+
 
 _KINDS = ("sample", "live", "real-pages", "synthetic")
 _SETTING_TYPES = {
@@ -103,9 +114,9 @@ def read_settings(path: Path) -> Settings:
     judge, judges = raw.get("judge", "rules"), raw.get("judges", {})
     if judge != "rules" and judge not in judges:
         raise StudyError(f"{path}: judge is {judge!r}, but there is no [judges.{judge}]")
-    members = judges.get(judge, {}).get("of")  # a jury's first member reads for all
-    first = members[0] if isinstance(members, list) and members else judge
-    verifier = raw.setdefault("verifier", first)
+    verifier = raw.setdefault(
+        "verifier", _members(judges, judge)[0]
+    )  # a jury's first reads for all
     if verifier not in ("rules", "semantic", *judges):
         raise StudyError(
             f"{path}: verifier is {verifier!r}; it must be rules, semantic, or a name under [judges]"

@@ -123,8 +123,8 @@ def judge_name(study: Study) -> str:
     """Return how the judge is named where its scores are shown."""
     name = study.settings.judge
     table = study.settings.judges.get(name, {})
-    if table.get("type") == "jury":
-        return f"{name}, the median of {', '.join(table.get('of', []))}"
+    if (members := study.settings.members(name)) != [name]:
+        return f"{name}, the median of {', '.join(members)}"
     if table.get("model") and table["model"] != name:
         return f"{name} ({table['model']})"
     return "offline rules, a baseline" if name == "rules" else name

@@ -7,7 +7,7 @@ import pytest
 from fakejudge import FakeJudge, answer, verdict_on
 from studies import tiny_study
 
-from sourcebench.judge import judge_study
+from sourcebench.judge import judge_study, make_judge
 from sourcebench.judge.jury import add_jury, anchor_pages
 from sourcebench.sections.judges import between_table, noise_table
 
@@ -78,7 +78,6 @@ def test_a_jury_judges_a_study(tmp_path):
     assert study.settings.verifier == "fake"
     assert complete["panel"].tolist() == members.median(axis=1).tolist()
     text = (tmp_path / "study.toml").read_text(encoding="utf-8")
-    (tmp_path / "study.toml").write_text(text.replace('"other"]', '"panel"]'), encoding="utf-8")
     for wrong in ('"fake", "rules", "panel"', '"fake", "rules", "nobody"', '"fake", "other"'):
         changed = text.replace('"fake", "other", "rules"', wrong)
         (tmp_path / "study.toml").write_text(changed, encoding="utf-8")
@@ -133,3 +132,13 @@ def test_anchors_are_judged_in_every_run(tmp_path):
     assert set(frame.loc[frame["judge"] == "fake/2026-07", "page_id"]) == set(pages)
     assert drift.loc["LC", "items"] == 1
     assert drift.loc["LC", "shift"] == 0
+
+
+def test_judges_can_be_given_as_objects(tmp_path):
+    """A language model made beforehand judges like one that is named, and once."""
+    with FakeJudge() as server:
+        study = tiny_study(tmp_path, server.settings())
+        judge = make_judge(study, "fake")
+        table = judge_study(study, judges=[judge, judge])
+        assert max(server.served.values()) == 1
+    assert set(table["judge"]) == {"fake"}

@@ -25,6 +25,7 @@ def scored_study(folder) -> Study:
             "url": f"https://{p}.example.org/",
             "title": f"=Page {p}",
             "text": f"On {p}.",
+            "published": {"date": "2026-05-28", "source": "meta", "strength": "strong"},
         }
         for p in PAGES
     ]
@@ -67,6 +68,7 @@ def test_a_sheet_is_blind_and_complete(tmp_path):
         text = (tmp_path / row["text"]).read_text(encoding="utf-8")
         page = row["address"].removeprefix("https://").partition(".")[0]
         assert f"On {page}." in text
+        assert "Published: 2026-05-28\n" in text
     rubric = (tmp_path / "sheet" / "rubric.txt").read_text(encoding="utf-8")
     assert rubric == rubric_text()
     for metric in METRICS:
@@ -120,7 +122,6 @@ def test_labels_of_a_draw_correct_their_own_system(tmp_path):
     assert "drawn at random from each system's own (6 drawn)" in note
     assert "Warning" not in note
     labels = study.load("labels")
-    study.save("labels", labels[labels["metric"] != "FR"])
     study.save("labels", [*labels.iloc[1:].astype(object).to_dict(orient="records")])
     note = anchored_table(study, load_sources(study)).note
     assert "lack a label on some metric" in note

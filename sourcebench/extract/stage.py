@@ -92,8 +92,7 @@ def reading_along(
     study, workers, seconds
         As for `extract_study`.
     """
-    drop_cut_line(study.folder / "packets.jsonl")
-    begun = set(study.load("packets")["page_id"])
+    begun: set[str] = set()
     running: dict[Future, tuple[Mapping[str, Any], int]] = {}
     ended: SimpleQueue[Future] = SimpleQueue()
     made: list[dict[str, Any]] = []
@@ -116,10 +115,13 @@ def reading_along(
 
         def take(row: Mapping[str, Any], encoded: bytes) -> None:
             nonlocal pool, held
+            if pool is None:  # nothing is loaded or started for a run that fetches nothing
+                drop_cut_line(study.folder / "packets.jsonl")
+                begun.update(study.load("packets")["page_id"])
+                pool = stack.enter_context(_readers(workers))
             if row["page_id"] in begun or held + len(encoded) > HELD_BYTES:
                 return
             begun.add(row["page_id"])
-            pool = pool or stack.enter_context(_readers(workers))
             job = pool.schedule(_work, args=(row, encoded, seconds), timeout=PATIENCE * seconds)
             running[job] = row, len(encoded)
             held += len(encoded)

@@ -157,8 +157,7 @@ class FetchLog:
     def _open(self) -> None:
         """Open both files for appending."""
         study, path = self._study, self._study.folder / _FETCHES.file
-        if study.released:
-            study.append("fetches", [])  # says that the study is released, and what to do
+        study.must_be_open()
         if study.path("fetches") != path:
             raise StudyError(
                 f"{study.path('fetches')}: rows can't be added to a Parquet table; "

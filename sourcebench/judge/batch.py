@@ -128,10 +128,10 @@ class _Batches:
         JudgingStopped
             If they could pass the run's limits; nothing is sent then.
         """
-        requests = [request for task in todo.values() if (request := self.next_request(task))]
-        read, written = (
-            sum(getattr(r, name) for r in requests) for name in ("prompt_tokens", "room")
-        )
+        read = written = 0
+        for task in todo.values():  # one at a time: all prompts together may not fit into memory
+            request = self.next_request(task)
+            read, written = read + request.prompt_tokens, written + request.room
         self.judge.spending.set_aside(_ALL, read, written)
         for lines in _chunks(self._line(task) for task in todo.values()):
             data = b"".join(lines)

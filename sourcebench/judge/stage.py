@@ -147,8 +147,8 @@ def judge_study(
     if unknown := sorted(set(retry) - set(VERDICT_OUTCOMES)):
         raise ValueError(f"retry: {unknown[0]!r} is none of {', '.join(VERDICT_OUTCOMES)}")
     names = [study.settings.judge] if judges is None else judges
-    members = [member for name in names for member in members_of(study, name)]
-    made = [j for name in dict.fromkeys(members) for j in _repetitions(study, name, options)]
+    members = _members(study, names)
+    made = [judge for member in members for judge in _repetitions(study, member, options)]
     tasks = [task for task in tasks_of(study) if pages is None or task.page_id in pages]
     packets, queries = load_packets(study), load_queries(study)
     rows, old = _kept_rows(study, made, tasks, (*UNSETTLED, *retry))
@@ -165,6 +165,12 @@ def judge_study(
     for name, jury in juries.items() if tasks else ():
         add_jury(study, jury, name)
     return study.load("judgments")
+
+
+def _members(study: Study, names: Sequence[str | Judge]) -> list[str | Judge]:
+    """Return the judges behind names, juries by their members, each once."""
+    found = [member for name in names for member in members_of(study, name)]
+    return [member for place, member in enumerate(found) if member not in found[:place]]
 
 
 def _repetitions(study: Study, name: str | Judge, options: dict[str, Any]) -> list[Judge]:
@@ -199,8 +205,7 @@ def plan_judging(
     known, coming = tasks_of(study), _tasks_to_come(study)
     estimates = []
     names = [study.settings.judge] if judges is None else judges
-    members = [member for name in names for member in members_of(study, name)]
-    for name in dict.fromkeys(members):
+    for name in _members(study, names):
         for judge in _repetitions(study, name, options):
             if not hasattr(judge, "planned"):
                 continue

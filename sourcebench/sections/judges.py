@@ -59,8 +59,7 @@ def judges_table(study: Study) -> PaperTable:
 def between_table(study: Study) -> PaperTable:
     """Return how far the judges of a study are from each other on the same pages, pair by pair."""
     name, title = "table-03-between-judges", f"Judges against each other: {study.label}"
-    juries = {n for n, table in study.settings.judges.items() if table.get("type") == "jury"}
-    names = [judge for judge in judges(study) if judge not in juries]
+    names = [judge for judge in judges(study) if study.settings.members(judge) == [judge]]
     if len(names) < 2:
         reason = f"only one judge gave verdicts ({', '.join(names) or 'none'})"
         return not_measured(name, title, ("Judges", "Metric", "Difference"), reason)

@@ -108,8 +108,7 @@ def _note(
 
 def _own_judge(study: Study, labels: dict[str, str]) -> str:
     """Say which systems answered with the judge's own model, or return an empty text."""
-    judges = study.settings.judges
-    names = judges.get(study.settings.judge, {}).get("of") or [study.settings.judge]
+    judges, names = study.settings.judges, study.settings.members(study.settings.judge)
     models = {judges.get(name, {}).get("model") for name in names} - {None}
     answers = study.load("answers")
     own = set(answers.loc[answers["model"].isin(models), "system"]) & set(labels)

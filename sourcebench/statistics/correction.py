@@ -242,6 +242,6 @@ def judge_rates(judge: pd.Series, label: pd.Series) -> JudgeRates:
     return JudgeRates(sensitivity, 1 - refused, yes.size, no.size)
 
 
-def any_source_rate(false_positive_rate: float, sources: int) -> float:
+def any_source_rate(false_positive_rate: float, sources: int | pd.Series) -> float | pd.Series:
     """Return how often at least one of several sources is wrongly found to support a statement."""
     return 1 - (1 - false_positive_rate) ** sources

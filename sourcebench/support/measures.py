@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 
 from sourcebench.records import JUDGED_PAGES
+from sourcebench.statistics.correction import any_source_rate
 from sourcebench.statistics.intervals import cluster_mean, macro_mean
 
 if TYPE_CHECKING:
@@ -303,7 +304,7 @@ def any_source_inflation(support: Support, false_positive_rate: float) -> pd.Dat
     """
     size = support.pairs[~support.pairs["status"].isin(UNKNOWN)]
     size = size.groupby(STATEMENT).size().rename("sources").reset_index()
-    size["any"] = 1 - (1 - false_positive_rate) ** size["sources"]
+    size["any"] = any_source_rate(false_positive_rate, size["sources"])
     table = size.groupby("system").agg(
         statements=("sources", "size"), sources=("sources", "mean"), any_source=("any", "mean")
     )
